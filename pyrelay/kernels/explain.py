@@ -177,8 +177,8 @@ def _total(steps: Sequence[Step]) -> Step:
 
 def _row(step: Step) -> tuple[str, ...]:
     operations = "-" if step.operations is None else str(step.operations)
-    cells = (step.name, step.kind, _bytes(step.read), _bytes(step.written), operations)
-    return (*cells, step.place)
+    columns = (step.name, step.kind, _bytes(step.read), _bytes(step.written), operations)
+    return (*columns, step.place)
 
 
 def _bytes(count: Dim) -> str:

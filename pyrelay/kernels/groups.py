@@ -174,7 +174,7 @@ class Group:
 
     @property
     def leaves(self) -> frozenset[Var]:
-        """What is bound inside but not said element by element."""
+        """The variables bound inside that are not given element by element."""
         inner = [r.var for r in (*self.reductions, *self.beside)]
         inner += [p.var for p in self.products]
         inner += [] if self.scattered is None else [self.scattered.var]

@@ -93,7 +93,7 @@ class Reader:
         """Return the element of a variable or constant at coordinates inside its shape.
 
         With `mask`, a bool value, the element may be anything where that does not hold, and the
-        coordinates may lie anywhere there. Raises `Unreadable` for what is neither a leaf nor said
+        coordinates may lie anywhere there. Raises `Unreadable` for what is neither a leaf nor given
         element by element.
         """
         return run(self._element(atom, tuple(index), mask))

@@ -76,8 +76,8 @@ for _name in ("pow", "function"):
 @final
 @dataclass(slots=True)
 class Recording:
-    """What was read and computed, in order. `is_leaf` tells what of the variables bound inside is
-    read like a parameter."""
+    """What was read and computed, in order. `is_leaf` returns whether a variable bound inside
+    is read like a parameter."""
 
     is_leaf: Callable[[Var], bool] = lambda var: False
     places: Places = field(default_factory=Places)

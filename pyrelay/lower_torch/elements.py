@@ -49,8 +49,8 @@ _BITS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-class NotSaidError(Exception):
-    """The operator says nothing of a call like this one."""
+class UndefinedElementsError(Exception):
+    """The body of an operator does not define the elements of a call."""
 
 
 def fused_value(
@@ -65,7 +65,7 @@ def fused_value(
 
     `size` evaluates the dims in types and attributes; `solver` answers the type rules of the
     operators that a composite is made of. Raises KeyError for an operator that is nothing there,
-    NotSaidError for a call of which its declaration says nothing.
+    UndefinedElementsError for a call that its declaration does not cover.
     """
     types = [type_of(a) for a in call.args]
     given = [
@@ -264,14 +264,14 @@ class _Call:
         try:
             sizes = [self._size(d) for d in result.shape]
         except KeyError:
-            raise NotSaidError from None  # the elements say themselves how many they are
+            raise UndefinedElementsError from None  # the elements say themselves how many they are
         if not all(sizes):
             return self._empty(self._result)  # there is no place to ask for
         elements = self._elements(torch_dtype(known_dtype(result)))
         place = elements.places(result.shape)
         found = body(elements, place, *self._sources(elements), *self._call.attrs.values())
         if found is None:
-            raise NotSaidError
+            raise UndefinedElementsError
         if not isinstance(self._result, TupleType):
             return self._stored(found, result)
         fields = zip(found, self._result.fields, strict=True)
@@ -314,7 +314,7 @@ class _Call:
     def contraction(self, fused: Callable[..., str | None]) -> Any:
         subscripts = fused(tuple(v.dim() for v in _opened(self._values)), self._call.attrs)
         if subscripts is None:
-            raise NotSaidError
+            raise UndefinedElementsError
         return torch.einsum(subscripts, *_opened(self._values))
 
     def scatter(self, scatter: Scatter) -> Any:
@@ -330,7 +330,7 @@ class _Call:
         sources = self._sources(elements)
         found = scatter.body(elements, place, *sources, *self._call.attrs.values())
         if found is None:
-            raise NotSaidError
+            raise UndefinedElementsError
         at, value = found
         shape = [self._size(d) for d in over.shape]
         whole = tensor_of(value, total.dtype, self._device).expand(shape)
@@ -350,7 +350,7 @@ class _Call:
         )
         result = body(args, self._call.attrs)
         if result is None:
-            raise NotSaidError
+            raise UndefinedElementsError
         for binding in builder.bindings:
             values[binding.var] = self._step(binding.value, values)
         return self._atom(result.atom, values)

@@ -187,7 +187,7 @@ class _Value:
         return _Attribute(self, name)
 
     def _static(self, name: str) -> Any:
-        """Return what the type already tells."""
+        """Return a property that the type determines."""
         if self.ty is None:
             return None
         match name:

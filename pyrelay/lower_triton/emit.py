@@ -24,7 +24,7 @@ class KernelText(KernelCode):
     """One Triton function in the making."""
 
     def __init__(self, function: Function, terms: Terms, places: Places, suffix: str = "") -> None:
-        """`suffix` tells the kernels of one group apart."""
+        """`suffix` distinguishes the kernels of one group."""
         super().__init__(function, terms, FUNCTIONS, suffix)
         self.take("tl", "triton", "range", "float")
         self._functions: Final[set[str]] = set()

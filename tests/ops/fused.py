@@ -11,7 +11,7 @@ from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call, Expr
 from pyrelay.ir.op import Op, Sample
 from pyrelay.lower_torch.apply import apply_op
-from pyrelay.lower_torch.elements import NotSaidError, fused_value
+from pyrelay.lower_torch.elements import UndefinedElementsError, fused_value
 from pyrelay.operators.builder import Value
 from pyrelay.operators.primitive import pool
 from tests.ops.materials import tensors
@@ -32,7 +32,7 @@ def result_and_inputs(
     args = inputs(op, sample)
     try:
         return fused_result(op, sample, names, args), args
-    except NotSaidError:
+    except UndefinedElementsError:
         return None, args
 
 
@@ -54,7 +54,7 @@ def inputs(op: Op, sample: Sample, seed: int = 0) -> list[torch.Tensor]:
 def fused_result(
     op: Op, sample: Sample, names: Mapping[int, Dim], args: Sequence[torch.Tensor]
 ) -> Any:
-    """Return the value, the operator as it is inside a kernel. Raises NotSaidError."""
+    """Return the value, the operator as it is inside a kernel. Raises UndefinedElementsError."""
     program, result = call_program(op, sample, names)
     values: dict[Expr, Any] = dict(zip(program.params, args, strict=True))
 

@@ -17,7 +17,7 @@ from pyrelay.ir.types import FnType, TupleType
 from pyrelay.ir.verify import Stage, VerifyError, verify
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
-from pyrelay.kernels.fusion.nodes import is_said
+from pyrelay.kernels.fusion.nodes import has_elements
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
 from pyrelay.operators.composite import descent
@@ -91,7 +91,7 @@ def test_elements_that_are_read_are_those_of_the_value(op: Op) -> None:
         module, sizes = program_of(op, sample)
         args = inputs(op, sample)
         expected = evaluate(module, "main", args)
-        if not _has_elements(expected) or not all(map(is_said, calls_of(op, module))):
+        if not _has_elements(expected) or not all(map(has_elements, calls_of(op, module))):
             continue
         found = read_results(module.functions["main"], tuple(args), sizes)
         wanted = expected if isinstance(expected, tuple) else (expected,)

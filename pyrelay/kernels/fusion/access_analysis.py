@@ -100,8 +100,8 @@ def is_cheaper_again(
     item: Item, look: Look, uses: Mapping[Var, Uses], is_stored: Callable[[Var], bool]
 ) -> bool:
     """Return whether a value is better computed again wherever it is used, by the bytes that are
-    moved and the operations that are repeated. `is_stored` tells of what it is made of whether
-    that is in memory in any case."""
+    moved and the operations that are repeated. `is_stored` returns whether an operand
+    is in memory in any case."""
     used, ty = uses[item.var], type_of(item.var)
     if item.role is not Role.ELEMENT or used.outside or isinstance(ty, TupleType):
         return False

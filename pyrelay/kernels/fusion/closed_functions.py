@@ -128,9 +128,9 @@ def close(
     wanted = (d for b in code for n in needed(b.value) for d in uncovered(n, known))
     for dim in dict.fromkeys(wanted):
         ty = SizeType(dim)
-        told = Var("n", ty, span=span)
-        sizes.append(Binding(told, Call(size, (), {"dim": dim}, ty=ty, span=span)))
-        args.append(told)
+        needed_size = Var("n", ty, span=span)
+        sizes.append(Binding(needed_size, Call(size, (), {"dim": dim}, ty=ty, span=span)))
+        args.append(needed_size)
         params.append(Var("n", ty, span=span))
     fields = tuple(copies[r] for r in results)
     taken = tuple(p for p in params if isinstance(p, Var))

@@ -122,7 +122,7 @@ def why_outside(value: Expr) -> str:
         case If() | Match():
             return "a branch uses it"
         case RefWrite() | RefCreate():
-            return "a cell holds it"
+            return "a ref holds it"
         case _:
             return "it is used as a whole"
 

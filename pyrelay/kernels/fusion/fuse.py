@@ -167,8 +167,8 @@ def _with_named_constants(value: Expr, items: list[Item]) -> Expr:
 
 @final
 class _Known:
-    """What cells and tuples have been seen to hold: a second read gives the same tensors, also if
-    they have been overwritten meanwhile. So a tensor has one name where fusion looks."""
+    """The values that refs and tuples have been seen to hold: a second read gives the same tensors,
+    also if they have been overwritten meanwhile. So a tensor has one name where fusion looks."""
 
     def __init__(self, effects: Effects) -> None:
         self._effects: Final = effects

@@ -44,7 +44,7 @@ from ..recording import Recording
 class Role(Enum):
     """What a binding is to fusion."""
 
-    ELEMENT = "said element by element"
+    ELEMENT = "given element by element"
     REDUCTION = "a reduction"
     PRODUCT = "a sum of products"
     SCATTER = "a scatter"
@@ -96,7 +96,7 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
         return Role.OVERWRITE if isinstance(call.args[0], Var) else Role.OPAQUE
     if op.effect is not Effect.NONE or not all(is_tensors(type_of(a)) for a in call.args):
         return Role.OPAQUE
-    if not is_said(call):
+    if not has_elements(call):
         return Role.OPAQUE
     what = inside(op.lowering)
     is_tuple = isinstance(type_of(call), TupleType)
@@ -273,8 +273,9 @@ def updates_a_part(value: Expr, computed: Collection[Expr]) -> bool:
     return place is not None and value.args[place] not in computed
 
 
-def is_said(call: Call) -> bool:
-    """Return whether the body of an operator says something of a call; True where it has none."""
+def has_elements(call: Call) -> bool:
+    """Return whether the body of an operator defines the elements of a call: some do of most calls
+    only. True where it has no body."""
     assert isinstance(call.callee, Op)
     types = [type_of(a) for a in call.args]
     match inside(call.callee.lowering):

@@ -171,14 +171,14 @@ def _cut(
     cuts = [_Cut()]
     inside: set[Var] = set()
     after: set[Var] = set()
-    tellers: dict[str, Var] = {}
+    shown_by: dict[str, Var] = {}
     """The variables that show sizes which this code finds as it runs."""
     writes = waits = given = False
     """Whether the region has an effect, what is after it has, and bodies may use what it gives."""
     for binding in bindings:
-        used = {*mentioned(binding.value), *_told_by(binding.value, tellers)}
+        used = {*mentioned(binding.value), *_showing(binding.value, shown_by)}
         for name in sorted(_found(binding)):
-            tellers.setdefault(name, binding.var)
+            shown_by.setdefault(name, binding.var)
         effect = effects.of(binding.value) is not Effect.NONE
         branches = has_bodies(binding.value)
         needs_inside = not inside.isdisjoint(used) or (branches and given)
@@ -203,22 +203,22 @@ def _cut(
     return cuts
 
 
-def _told_by(value: Expr, tellers: Mapping[str, Var]) -> Iterator[Var]:
+def _showing(value: Expr, shown_by: Mapping[str, Var]) -> Iterator[Var]:
     """Return the variables that show sizes which an expression needs the value of."""
     for dim in needed(value):
         for name in sorted(dim.names()):
-            if name in tellers:
-                yield tellers[name]
+            if name in shown_by:
+                yield shown_by[name]
 
 
 def _found(binding: Binding) -> frozenset[str]:
     """Return the sizes that a call finds as it runs."""
     match binding.value:
         case Call(_, args, attrs=attrs, type_args=type_args):
-            said = [t for t in type_args if isinstance(t, Dim)]
+            dims = [t for t in type_args if isinstance(t, Dim)]
             known = frozenset[str]().union(
                 *(dim_names(type_of(a)) for a in args),
-                *(d.names() for d in (*said, *dims_in_attrs(attrs))),
+                *(d.names() for d in (*dims, *dims_in_attrs(attrs))),
             )
             return frozenset(n for d in shown(binding.var.ty) for n in d.names()) - known
         case _:

@@ -269,7 +269,7 @@ class _Body:
 
 
 def _axes(var: Var, call: Call, axis: int) -> tuple[int | None, ...]:
-    """Give, for each operand of a call, the dim that becomes dim `axis` of its result, or None for
+    """Return for each operand of a call the dim that becomes dim `axis` of its result, or None for
     one that all of the result shares; nothing where slices cannot be taken of operands."""
     rank = len(shape_of(type_of(var))) if not isinstance(var.ty, TupleType) else 0
     item = item_of(var, call)

@@ -40,8 +40,8 @@ class KernelCode:
     def __init__(
         self, function: Function, terms: Terms, reserved: Collection[str], suffix: str = ""
     ) -> None:
-        """`reserved` are the names of functions that the code may call, `suffix` tells the kernels
-        of one group apart."""
+        """`reserved` are the names of functions that the code may call, `suffix` distinguishes
+        the kernels of one group."""
         self.terms: Final = terms
         self._reserved: Final = reserved
         name = _ascii(_name(function)) + suffix
@@ -161,7 +161,7 @@ class CodeBlock(ABC):
         self.lines.append(text)
 
     def put(self, term: Term, text: Text) -> None:
-        """Say how a term is written here, such as the result of a loop."""
+        """Set the text of a term here, such as the result of a loop."""
         self.texts[term] = text
 
     def axes_of(self, term: Term) -> frozenset[str]:
@@ -190,7 +190,7 @@ class CodeBlock(ABC):
         return self.moving[term]
 
     def set_axes(self, term: Term, axes: Iterable[str]) -> None:
-        """Say which axes the result of a loop moves along."""
+        """Set the axes that the result of a loop moves along."""
         self.moving[term] = frozenset(axes)
 
     def text(self, term: Term) -> Text:

@@ -182,10 +182,10 @@ def scatter_additions(group: Group, layout: Layout) -> PlacesPlan:
     index = places.relocated((flat,), (count,), shape)
     elements = supplier.elements(dtype, index)
     operands = supplier.reader.operands(call)
-    said = found.lowering.body(elements, Place(index, shape), *operands, *call.attrs.values())
-    if said is None:
-        raise NoKernel("its places are not said one by one")
-    at, value = said
+    added = found.lowering.body(elements, Place(index, shape), *operands, *call.attrs.values())
+    if added is None:
+        raise NoKernel("its places are not known one by one")
+    at, value = added
     term = elements.cast(value, dtype)
     offset = places.simplified(linear([places.simplified(d) for d in at], result))
     target = Written(0, dtype, result, starts_zero=found.lowering.base is None)

@@ -101,7 +101,7 @@ def combining_dtype(reduced: Reduced) -> DType:
 
 def result_terms(terms: Terms, reduced: Reduced, number: int) -> tuple[Term | None, Term | None]:
     """Return the terms of the value and of the position that a reduction gives, as far as it does;
-    `number` tells it from others."""
+    `number` is that of the reduction in the kernel."""
     is_position = reduced.combine in _POSITIONS
     dtype = combining_dtype(reduced)
     value = None if is_position else terms.make("result", dtype=dtype, detail=(number, 0))

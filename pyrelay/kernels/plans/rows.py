@@ -131,7 +131,7 @@ class _RowReader:
 
     def _is_column(self, plan: RowPlan) -> bool:
         """Return whether some operand or result lies along the kept dims, one element behind the
-        other; what the dims of the domain say is asked where no access tells."""
+        other; by the dims of the domain where no access shows it."""
         lie: set[str] = set()
         for offset in plan.offsets:
             steps = {name: step for name, step in steps_of(offset) if name in (KEPT, REDUCED)}

@@ -72,9 +72,7 @@ def triton_module() -> Any:
     from triton import knobs
 
     if interpreted and not knobs.runtime.interpret:
-        raise NoTriton(
-            "triton was imported before it was told to interpret: set TRITON_INTERPRET=1"
-        )
+        raise NoTriton("triton was imported before it was set to interpret: set TRITON_INTERPRET=1")
     return triton
 
 
@@ -91,7 +89,7 @@ def check_driver() -> None:
 
 
 def _compiler() -> str:
-    """Say what to do where there is no C compiler, of which Triton takes one of these."""
+    """Return what to do where there is no C compiler, of which Triton takes one of these."""
     names = [os.environ[n] for n in ("CC",) if n in os.environ] or ["gcc", "clang", "cc"]
     if any(map(shutil.which, names)):
         return ""
@@ -235,7 +233,7 @@ def ahead_of_time(
 
 
 def launch_options(config: Config) -> dict[str, Any]:
-    """Return what Triton is told besides the arguments. A product and a sum may be rounded once, as
+    """Return the launch options beside the arguments. A product and a sum may be rounded once, as
     torch's own kernels do."""
     return {
         "num_warps": config.num_warps,

@@ -34,7 +34,7 @@ class Device(Protocol):
 
     @property
     def name(self) -> Sequence[Any]:
-        """What tells it from others, as plain data."""
+        """Its identity, as plain data."""
         ...
 
     def is_recording(self) -> bool:
@@ -132,7 +132,7 @@ class Measured:
 
 
 def digest(question: Question) -> str:
-    """Return what tells kernels from others that are timed: their text, dtypes and
+    """Return the identity of kernels that are timed: their text, dtypes and
     configurations."""
     found = hashlib.sha256()
     for kernel in question.kernels:

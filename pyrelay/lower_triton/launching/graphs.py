@@ -8,7 +8,7 @@ of a region that is not recorded.
 
 The call that records runs the region first, on what the graph will read: so kernels are compiled
 and chosen, and libraries prepared, before anything is recorded, and nothing else may be then. What
-cannot be recorded all the same runs as it is, which is said once. Runs on several streams take
+cannot be recorded all the same runs as it is, which is logged once. Runs on several streams take
 turns. While someone else records, the region is part of that recording.
 """
 
@@ -244,7 +244,7 @@ class GraphedRegion:
             if position in settled or position in self._written:
                 taken.append((position, _Address(arg.data_ptr())))
                 continue
-            given[position] = arg.clone()  # of other strides, perhaps, which the region is told
+            given[position] = arg.clone()  # perhaps of other strides, by which the region runs
             taken.append((position, _Buffer(given[position])))
         found = _copied(self._function(*given))
         graph = self._recorder.graph()

@@ -142,7 +142,7 @@ class _Compiled:
         x, y, z = grid
         self.run(
             *(x, y, z, stream, self.function, self.metadata),
-            *(None, None, None),  # what a watcher is told, before and after
+            *(None, None, None),  # hooks before and after, and their metadata
             *args,
             *constants,
         )

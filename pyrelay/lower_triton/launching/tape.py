@@ -83,10 +83,10 @@ class SizedTape:
 
 @final
 class _Run:
-    """One run: `values` are tensors and what else Python knows, `cells` what kernels are given for
-    them. In the interpreter these are the tensors, too."""
+    """One run: `values` are tensors and what else Python knows, `passed` are the arguments of
+    kernels for them. In the interpreter these are the tensors, too."""
 
-    __slots__ = ("_aligned", "_arena", "_base", "_cells", "_tape", "_typed", "_values")
+    __slots__ = ("_aligned", "_arena", "_base", "_passed", "_tape", "_typed", "_values")
 
     def __init__(self, tape: SizedTape, args: Sequence[Any]) -> None:
         self._tape = tape
@@ -96,13 +96,13 @@ class _Run:
         self._arena = make_arena(tape.bytes, tape.device) if tape.bytes else None
         self._typed: dict[torch.dtype, torch.Tensor] = {}
         if interprets():
-            self._cells = self._values
+            self._passed = self._values
             self._base = None
             return
         pointers = [a.data_ptr() for a in args if isinstance(a, torch.Tensor)]
         self._aligned = are_aligned(pointers)
-        cells = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in args]
-        self._cells = [*cells, *[None] * missing]
+        passed = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in args]
+        self._passed = [*passed, *[None] * missing]
         self._base = 0 if self._arena is None else self._arena.data_ptr()
 
     def result(self) -> Any:
@@ -124,13 +124,13 @@ class _Run:
         for number, storage in step.fresh:
             made = self._values[number] = storage.make(self._tape.device)
             if self._base is not None:
-                self._cells[number] = made.data_ptr()
+                self._passed[number] = made.data_ptr()
         if self._base is None:
             for launch in step.launches:
-                launch.interpret(self._cells)
+                launch.interpret(self._passed)
         else:
             for launch in step.launches:
-                launch.start(self._cells, stream, is_aligned=self._aligned)
+                launch.start(self._passed, stream, is_aligned=self._aligned)
         if step.whole is not None:
             number, fields = step.whole
             self._values[number] = tuple([self._values[f] for f in fields])
@@ -138,7 +138,7 @@ class _Run:
     def _open(self, slot: Slot) -> None:
         """Place a value in the arena."""
         if self._base is not None:
-            self._cells[slot.number] = self._base + slot.offset
+            self._passed[slot.number] = self._base + slot.offset
             if not (slot.is_tensor or slot.storage.starts_zero):
                 return
         tensor = self._tensor(slot)
@@ -167,9 +167,9 @@ class _Run:
         if self._base is None:
             return
         if not isinstance(result, torch.Tensor):
-            self._cells[step.result] = result
+            self._passed[step.result] = result
             return
-        address = self._cells[step.result] = result.data_ptr()
+        address = self._passed[step.result] = result.data_ptr()
         self._aligned = self._aligned and are_aligned((address,))
 
 

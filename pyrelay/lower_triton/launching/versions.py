@@ -28,7 +28,7 @@ _MULTIPLIES_DOUBLES: Final = (3, 9)
 
 
 def what_is_missing(triton: Any, *, interpreted: bool) -> str | None:
-    """Say why this Triton cannot build kernels, or not interpret them, and what to install."""
+    """Return why this Triton cannot build kernels, or not interpret them, and what to install."""
     if version_of(triton) < OLDEST:
         needed = ".".join(map(str, OLDEST))
         return f"triton {triton.__version__} is too old: pip install 'triton>={needed}'"

@@ -68,7 +68,7 @@ class Row:
     def step(
         self, loop: Block, reductions: Sequence[Reduction], mask: str | None, is_first: str
     ) -> None:
-        """Combine one more block of a row into the accumulators; `is_first` tells the first."""
+        """Combine one more block of a row into the accumulators; `is_first` holds for the first."""
         for reduction in reductions:
             followers = _followers(reduction, reductions)
             match followers:
