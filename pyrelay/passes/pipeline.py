@@ -21,8 +21,7 @@ from .rewrites.hoist import Hoist
 from .rewrites.in_place import UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
 from .rewrites.merge_slices import MergeSlices
-from .rewrites.pool_first import PoolFirst
-from .rewrites.torch_peepholes import TorchPeepholes
+from .rewrites.peepholes import PoolFirst, TorchPeepholes
 from .simplify.cse import ShareSubexpressions
 from .simplify.dce import RemoveDead
 from .simplify.fold import Fold

@@ -1,4 +1,4 @@
-"""Operators that are several in one call of torch, for `passes.rewrites.torch_peepholes`."""
+"""Operators that are several in one call of torch, for `passes.rewrites.peepholes`."""
 
 from __future__ import annotations
 

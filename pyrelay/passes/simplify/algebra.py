@@ -1,15 +1,16 @@
 """Laws of operators that hold for every value, floating-point ones included.
 
-Each law gives a simpler expression with the same bits, or None. `x * 0` and `x + 0.0` are no laws:
-of a NaN, an infinity or -0.0 they are something else. A definition is looked up by variable.
+Each law gives a simpler expression with the same bits. `x * 0 = 0` and `x + 0.0 = x` are no laws:
+of a NaN, an infinity or -0.0 they are something else.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final
 
 from ...ir.expr import Call, Constant, Expr, TensorData
 from ...ir.op import Op
@@ -35,17 +36,21 @@ from ...operators.primitive.view import (
     swapaxes,
     transpose,
 )
-
-Definitions: TypeAlias = Mapping[Expr, Expr]
-"""The values of variables, where they are known."""
-_Law: TypeAlias = Callable[[Call, Definitions], "Expr | None"]
+from ..rewrites.rules import Definitions, Rule, Site, by_operator
 
 
 def simplified(call: Call, known: Definitions) -> Expr | None:
     """Return something simpler that has the value of an operator call, if a law gives it."""
     assert isinstance(call.callee, Op)
-    law = _LAWS.get(call.callee)
-    return None if law is None else law(call, known)
+    laws = _BY_OPERATOR.get(call.callee)
+    if laws is None:
+        return None
+    site = Site(call, known, _NO_USES, set(), [])
+    found = (law.apply(site) for law in laws)
+    return next((expr for expr in found if expr is not None), None)
+
+
+_NO_USES: Final = Counter[Expr]()
 
 
 def number(atom: Expr) -> float | None:
@@ -55,118 +60,109 @@ def number(atom: Expr) -> float | None:
     return None
 
 
-def _is_negative_zero(value: float | None) -> bool:
+def _is_one(value: float) -> bool:
+    return value == 1
+
+
+def _is_true(value: float) -> bool:
+    return value is True
+
+
+def _is_false(value: float) -> bool:
+    return value is False
+
+
+def _is_negative_zero(value: float) -> bool:
     return isinstance(value, float) and value == 0.0 and math.copysign(1.0, value) < 0
 
 
-def _neutral_on_the_right(call: Call, is_neutral: Callable[[float], bool]) -> Expr | None:
-    left, right = call.args
-    value = number(right)
-    return left if value is not None and is_neutral(value) and left.ty == call.ty else None
-
-
-def _swapped(call: Call) -> Call:
-    return replace(call, args=call.args[::-1])
-
-
-def _add_zero(value: float) -> bool:
+def _adds_nothing(value: float) -> bool:
     return _is_negative_zero(value) if isinstance(value, float) else value == 0
 
 
-def _subtract_zero(value: float) -> bool:
+def _takes_nothing(value: float) -> bool:
     return value == 0 and not _is_negative_zero(value)
 
 
-def _sum(call: Call, _: Definitions) -> Expr | None:
-    right = _neutral_on_the_right(call, _add_zero)
-    return _neutral_on_the_right(_swapped(call), _add_zero) if right is None else right
+# How laws are applied.
 
 
-def _difference(call: Call, _: Definitions) -> Expr | None:
-    return _neutral_on_the_right(call, _subtract_zero)
+def _neutral(is_neutral: Callable[[float], bool], *places: int) -> Callable[[Site], Expr | None]:
+    """Return the law of a number that, as one of the operands at `places`, changes nothing."""
 
-
-def _product(call: Call, _: Definitions) -> Expr | None:
-    right = _neutral_on_the_right(call, lambda v: v == 1)
-    return _neutral_on_the_right(_swapped(call), lambda v: v == 1) if right is None else right
-
-
-def _but_one(call: Call, _: Definitions) -> Expr | None:
-    return _neutral_on_the_right(call, lambda v: v == 1)
-
-
-def _rounded_quotient(call: Call, _: Definitions) -> Expr | None:
-    """Return the plain quotient of floats, which is fused with its surroundings."""
-    ty = call.ty
-    is_exact = isinstance(ty, TensorType) and is_float(ty.dtype)
-    return replace(call, callee=divide) if is_exact else None
-
-
-def _whole_quotient(call: Call, _: Definitions) -> Expr | None:
-    ty = call.ty
-    if isinstance(ty, TensorType) and is_float(ty.dtype):
-        return None  # floor(x / 1.0) rounds
-    return _neutral_on_the_right(call, lambda v: v == 1)
-
-
-def _undone(call: Call, known: Definitions) -> Expr | None:
-    """The law of an operator that undoes itself."""
-    inner = known.get(call.args[0])
-    if isinstance(inner, Call) and inner.callee is call.callee and inner.args[0].ty == call.ty:
-        return inner.args[0]
-    return None
-
-
-def _connective(absorbing: bool) -> _Law:
-    def law(call: Call, _: Definitions) -> Expr | None:
-        for one, other in (call.args, call.args[::-1]):
-            value = number(one)
-            if isinstance(value, bool) and other.ty == call.ty:
-                return other if value is not absorbing else one if one.ty == call.ty else None
+    def apply(site: Site) -> Expr | None:
+        call = site.call
+        for place in places:
+            value, other = number(call.args[place]), call.args[1 - place]
+            if value is not None and is_neutral(value) and other.ty == call.ty:
+                return other
         return None
 
-    return law
+    return apply
 
 
-def _same_type(call: Call, _: Definitions) -> Expr | None:
-    """The law of a view that does nothing where the type stays."""
-    return call.args[0] if call.args[0].ty == call.ty else None
+def _absorbing(value: bool) -> Callable[[Site], Expr | None]:
+    """Return the law of a truth value that decides a connective."""
+
+    def apply(site: Site) -> Expr | None:
+        same = (a for a in site.call.args if number(a) is value and a.ty == site.call.ty)
+        return next(same, None)
+
+    return apply
 
 
-def _last_of_two(call: Call, known: Definitions) -> Expr | None:
-    """The law of a view of which only the last of two matters."""
-    same = _same_type(call, known)
-    inner = known.get(call.args[0])
-    if same is not None or not isinstance(inner, Call) or inner.callee is not call.callee:
-        return same
-    if inner.args[0].ty == call.ty:
-        return inner.args[0]
+def _is_float(call: Call) -> bool:
+    return isinstance(call.ty, TensorType) and is_float(call.ty.dtype)
+
+
+def _whole_quotient(site: Site) -> Expr | None:
+    return None if _is_float(site.call) else _neutral(_is_one, 1)(site)
+
+
+def _plain_quotient(site: Site) -> Expr | None:
+    return replace(site.call, callee=divide) if _is_float(site.call) else None
+
+
+def _own_inverse(site: Site) -> Expr | None:
+    inner = _inner(site)
+    return inner.args[0] if inner is not None and inner.args[0].ty == site.call.ty else None
+
+
+def _inner(site: Site) -> Call | None:
+    """Return the call of the same operator that the first operand is the value of."""
+    assert isinstance(site.call.callee, Op)
+    return site.made_by(site.call.args[0], site.call.callee)
+
+
+def _same_type(site: Site) -> Expr | None:
+    source = site.call.args[0]
+    return source if source.ty == site.call.ty else None
+
+
+def _last_of_two(site: Site) -> Expr | None:
+    call, inner = site.call, _inner(site)
+    if inner is None or inner.args[0].ty == call.ty:
+        return None if inner is None else inner.args[0]
     if call.callee is expand and any(d.constant == -1 for d in call.attrs["size"]):
         return None  # a size kept from the first of the two
     return replace(call, args=inner.args)
 
 
-def _cast(call: Call, known: Definitions) -> Expr | None:
-    source = call.args[0]
-    if source.ty == call.ty:
-        return source
-    value = number(source)
-    if value is not None and isinstance(call.ty, TensorType):
-        return _number_at(value, source, call)
-    inner = known.get(source)
-    if isinstance(inner, Call) and inner.callee is cast and _keeps_values(inner):
-        original = inner.args[0]
-        return original if original.ty == call.ty else replace(call, args=inner.args)
-    return None
-
-
-def _number_at(value: float, source: Expr, call: Call) -> Expr | None:
-    """Return an exact integer or bool constant at a float dtype; others are left to evaluation."""
+def _cast_number(site: Site) -> Expr | None:
+    call, value = site.call, number(site.call.args[0])
     dtype = call.ty.dtype if isinstance(call.ty, TensorType) else None
-    exact = isinstance(value, int) and abs(value) <= 256  # exact in every float dtype
-    if isinstance(dtype, DType) and is_float(dtype) and exact:
-        return Constant(float(value), call.ty, span=source.span)
-    return None
+    is_exact = isinstance(value, int) and abs(value) <= 256
+    if value is None or not is_exact or not isinstance(dtype, DType) or not is_float(dtype):
+        return None
+    return Constant(float(value), call.ty, span=call.args[0].span)
+
+
+def _cast_of_cast(site: Site) -> Expr | None:
+    inner = _inner(site)
+    if inner is None or not _keeps_values(inner):
+        return None
+    original = inner.args[0]
+    return original if original.ty == site.call.ty else replace(site.call, args=inner.args)
 
 
 def _keeps_values(call: Call) -> bool:
@@ -182,33 +178,20 @@ def _keeps_values(call: Call) -> bool:
     return a.kind is b.kind and a.bits <= b.bits and signed and not halves
 
 
-def _transpose(call: Call, known: Definitions) -> Expr | None:
-    source = call.args[0]
-    ty = source.ty
+def _pair(call: Call) -> set[int]:
+    ty = call.args[0].ty
     assert isinstance(ty, TensorType)
-    rank = max(1, ty.rank)
-    pair = {d % rank for d in call.attrs.values()}
-    if len(pair) == 1:
-        return source
-    inner = known.get(source)
-    if isinstance(inner, Call) and inner.callee is call.callee:
-        back = {d % rank for d in inner.attrs.values()}
-        return inner.args[0] if pair == back else None
-    return None
+    return {d % max(1, ty.rank) for d in call.attrs.values()}
 
 
-def _permute(call: Call, known: Definitions) -> Expr | None:
-    order = _order(call)
-    if order == tuple(range(len(order))):
-        return call.args[0]
-    inner = known.get(call.args[0])
-    if isinstance(inner, Call) and inner.callee is permute:
-        before = _order(inner)
-        both = tuple(before[i] for i in order)
-        if both == tuple(range(len(both))):
-            return inner.args[0]
-        return replace(call, args=inner.args, attrs={"dims": both})
-    return None
+def _one_dim(site: Site) -> Expr | None:
+    return site.call.args[0] if len(_pair(site.call)) == 1 else None
+
+
+def _exchanged_twice(site: Site) -> Expr | None:
+    inner = _inner(site)
+    is_back = inner is not None and _pair(inner) == _pair(site.call)
+    return inner.args[0] if inner is not None and is_back else None
 
 
 def _order(call: Call) -> tuple[int, ...]:
@@ -216,25 +199,108 @@ def _order(call: Call) -> tuple[int, ...]:
     return tuple(d % len(dims) for d in dims)
 
 
-_LAWS: Final[Mapping[Op, _Law]] = {
-    add: _sum,
-    subtract: _difference,
-    multiply: _product,
-    divide: _but_one,
-    quotient: _rounded_quotient,
-    floor_divide: _whole_quotient,
-    power: _but_one,
-    negative: _undone,
-    logical_not: _undone,
-    logical_and: _connective(False),
-    logical_or: _connective(True),
-    cast: _cast,
-    reshape: _last_of_two,
-    expand: _last_of_two,
-    sum_to: _same_type,
-    flatten: _same_type,
-    squeeze: _same_type,
-    transpose: _transpose,
-    swapaxes: _transpose,
-    permute: _permute,
-}
+def _in_order(site: Site) -> Expr | None:
+    order = _order(site.call)
+    return site.call.args[0] if order == tuple(range(len(order))) else None
+
+
+def _permuted_twice(site: Site) -> Expr | None:
+    inner = _inner(site)
+    if inner is None:
+        return None
+    before, after = _order(inner), _order(site.call)
+    both = replace(site.call, args=inner.args, attrs={"dims": tuple(before[i] for i in after)})
+    return inner.args[0] if _order(both) == tuple(range(len(before))) else both
+
+
+# The laws. Where several are about one operator the first that applies counts.
+
+_X: Final = "%x: Tensor[(2, 3), float32]"
+_N: Final = "%n: Tensor[(3,), int64]"
+_B: Final = "%b: Tensor[(3,), bool]"
+
+LAWS: Final = (
+    Rule(
+        "n + 0 = n for integers, x + -0.0 = x", add, _neutral(_adds_nothing, 1, 0), _N, "0i64 + %n"
+    ),
+    Rule("x - 0 = x", subtract, _neutral(_takes_nothing, 1), _X, "%x - 0.0f32"),
+    Rule("x * 1 = x", multiply, _neutral(_is_one, 1, 0), _X, "1.0f32 * %x"),
+    Rule("x / 1 = x", divide, _neutral(_is_one, 1), _X, "%x / 1.0f32"),
+    Rule("x ** 1 = x", power, _neutral(_is_one, 1), _X, "power(%x, 1.0f32)"),
+    Rule("n // 1 = n for integers", floor_divide, _whole_quotient, _N, "floor_divide(%n, 1i64)"),
+    Rule(
+        "quotient(x, y) = x / y for floats", quotient, _plain_quotient, _X, "quotient(%x, 3.0f32)"
+    ),
+    Rule("-(-x) = x", negative, _own_inverse, _X, "negative(negative(%x))"),
+    Rule("not not b = b", logical_not, _own_inverse, _B, "logical_not(logical_not(%b))"),
+    Rule("b and True = b", logical_and, _neutral(_is_true, 1, 0), _B, "logical_and(%b, True)"),
+    Rule(
+        "b and False = False", logical_and, _absorbing(False), "%b: bool", "logical_and(%b, False)"
+    ),
+    Rule("b or False = b", logical_or, _neutral(_is_false, 1, 0), _B, "logical_or(%b, False)"),
+    Rule("b or True = True", logical_or, _absorbing(True), "%b: bool", "logical_or(%b, True)"),
+    Rule("cast(x, d) = x of dtype d", cast, _same_type, _X, "cast(%x, dtype=float32)"),
+    Rule(
+        "cast(n, d) = n.0 for numbers up to 256",
+        cast,
+        _cast_number,
+        _X,
+        "%x * cast(3i64, dtype=float32)",
+    ),
+    Rule(
+        "cast(cast(x, c), d) = cast(x, d) where c is wider than the dtype of x",
+        cast,
+        _cast_of_cast,
+        _X,
+        "cast(cast(%x, dtype=float64), dtype=int64)",
+    ),
+    Rule("reshape(x, s) = x of shape s", reshape, _same_type, _X, "reshape(%x, shape=(2, 3))"),
+    Rule(
+        "reshape(reshape(x, r), s) = reshape(x, s)",
+        reshape,
+        _last_of_two,
+        _X,
+        "reshape(reshape(%x, shape=(6,)), shape=(3, 2))",
+    ),
+    Rule("expand(x, s) = x of shape s", expand, _same_type, _X, "expand(%x, size=(2, 3))"),
+    Rule(
+        "expand(expand(x, r), s) = expand(x, s)",
+        expand,
+        _last_of_two,
+        "%x: Tensor[(3,), float32]",
+        "expand(expand(%x, size=(2, 3)), size=(4, 2, 3))",
+    ),
+    Rule("sum_to(x, s) = x of shape s", sum_to, _same_type, _X, "sum_to(%x, size=(2, 3))"),
+    Rule("flatten(x) = x of one dim", flatten, _same_type, _N, "flatten(%n)"),
+    Rule("squeeze(x) = x without dims of size 1", squeeze, _same_type, _X, "squeeze(%x)"),
+    *(
+        rule
+        for op, (a, b) in ((transpose, ("dim0", "dim1")), (swapaxes, ("axis0", "axis1")))
+        for rule in (
+            Rule(
+                f"{op.name}(x, d, d) = x",
+                op,
+                _one_dim,
+                _X,
+                f"{op.name}(%x, {a}=0, {b}=-2)",
+            ),
+            Rule(
+                f"{op.name}({op.name}(x, d, e), e, d) = x",
+                op,
+                _exchanged_twice,
+                _X,
+                f"{op.name}({op.name}(%x, {a}=0, {b}=1), {a}=1, {b}=0)",
+            ),
+        )
+    ),
+    Rule("permute(x, (0, 1, ...)) = x", permute, _in_order, _X, "permute(%x, dims=(0, 1))"),
+    Rule(
+        "permute(permute(x, p), q) = permute(x, [p[i] for i in q])",
+        permute,
+        _permuted_twice,
+        "%x: Tensor[(2, 3, 4), float32]",
+        "permute(permute(%x, dims=(1, 2, 0)), dims=(2, 1, 0))",
+    ),
+)
+
+_BY_OPERATOR: Final = by_operator(LAWS)

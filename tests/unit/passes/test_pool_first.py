@@ -7,7 +7,8 @@ import torch
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.infer import infer
 from pyrelay.ir.normal_form import to_anf
-from pyrelay.passes.rewrites.pool_first import pool_first
+from pyrelay.passes.rewrites.peepholes import POOL_RULES
+from pyrelay.passes.rewrites.rules import apply_rules
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text
 
@@ -17,7 +18,7 @@ N = Dim("N")
 def moved(body: str) -> str:
     """Return a function of an image after the pass, as text."""
     source = f"def @f[N: Dim](%x: Tensor[(N, 2, 4, 4), float32]) {{ {body} }}"
-    return to_text(pool_first(to_anf(infer(parse_module(source)))))
+    return to_text(apply_rules(to_anf(infer(parse_module(source))), POOL_RULES))
 
 
 def test_a_monotone_function_is_computed_on_the_pooled_tensor() -> None:
