@@ -2,5 +2,5 @@
 
 from .closures import EverNewTypes as EverNewTypes
 from .closures import NotFirstOrder as NotFirstOrder
-from .program import FirstOrder as FirstOrder
-from .program import first_order as first_order
+from .first_order import FirstOrder as FirstOrder
+from .first_order import first_order as first_order

@@ -30,6 +30,7 @@ from .closures import (
     ConstructorTarget,
     DataTarget,
     GlobalTarget,
+    Instance,
     LocalTarget,
     NotFirstOrder,
     Target,
@@ -40,7 +41,6 @@ from .units import change
 
 if TYPE_CHECKING:
     from .program import Program
-    from .units import Instance
 
 
 @final

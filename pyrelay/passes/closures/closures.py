@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...analysis.free_names import names_in
 from ...ir.dims import Dim
-from ...ir.expr import Expr, Function, Transform, Var
-from ...ir.types import FnType, Type
+from ...ir.expr import Assumption, Expr, Function, Transform, Var
+from ...ir.module import AdtDef, ConstructorDef
+from ...ir.types import FnType, Substitution, Type, TypeParam
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-    from .types import FunctionData
-    from .units import Instance
 
 
 class NotFirstOrder(Exception):  # noqa: N818  says what is so, as `Clash` and `Stuck` do
@@ -145,3 +145,59 @@ class DataTarget:
 
 
 Target: TypeAlias = LocalTarget | GlobalTarget | ConstructorTarget | TransformTarget | DataTarget
+
+
+@final
+@dataclass(slots=True, eq=False)
+class FunctionData:
+    """The data type that replaces a function type.
+
+    `type` is the function type with a name of its own for every size in it. Constructors are
+    added while the program is converted.
+    """
+
+    name: str
+    type: FnType
+    span: Span
+    constructors: dict[Target, ConstructorDef] = field(
+        default_factory=dict["Target", ConstructorDef]
+    )
+
+    def definition(self) -> AdtDef:
+        """Return the definition of the data type with the constructors found so far."""
+        return AdtDef(self.name, (), tuple(self.constructors.values()), self.span)
+
+
+@final
+class Instance:
+    """A function of the first-order program to be made."""
+
+    def __init__(
+        self,
+        name: str,
+        source: str,
+        change: Substitution,
+        type_params: tuple[TypeParam, ...],
+        span: Span,
+    ) -> None:
+        self.name: Final = name
+        self.source: Final = source
+        """The name of the unit that it is an instance of."""
+        self.span: Final = span
+        self.change: Final = change
+        """Brings types of the source into the terms of the instance."""
+        self.type_params: Final = type_params
+        self.params: Final[list[Var]] = []
+        self.values: Final[dict[Var, Value]] = {}
+        """What the variables of the source stand for."""
+        self.sizes: Final[dict[str, None]] = dict.fromkeys(p.name for p in type_params)
+        """The sizes that are in scope so far."""
+        self.assumptions: tuple[Assumption, ...] = ()
+        """The equations that hold in it: its source's, and those of the function around that."""
+
+    def add_param(self, name: str, ty: Type, span: Span) -> Var:
+        """Add a parameter of a first-order type."""
+        var = Var(name, ty, span=span)
+        self.params.append(var)
+        self.sizes.update(dict.fromkeys(names_in((ty,))))
+        return var

@@ -42,8 +42,7 @@ from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
 from .calls import Caller
-from .closures import Value
-from .units import Instance
+from .closures import Instance, Value
 
 if TYPE_CHECKING:
     from .program import Program

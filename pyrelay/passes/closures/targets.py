@@ -21,6 +21,7 @@ from .closures import (
     ConstructorTarget,
     DataTarget,
     GlobalTarget,
+    Instance,
     LocalTarget,
     NotFirstOrder,
     Target,
@@ -28,7 +29,7 @@ from .closures import (
     Value,
 )
 from .types import TypeTable
-from .units import Instance, change
+from .units import change
 
 
 @final

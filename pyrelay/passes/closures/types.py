@@ -10,7 +10,6 @@ since inference lets one stand for the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.free_names import names_in
@@ -27,33 +26,11 @@ from ...ir.types import (
     substitution,
     subtypes,
 )
-from .closures import NotFirstOrder
+from .closures import FunctionData, NotFirstOrder
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
     from ...ir.names import Names
-    from .closures import Target
-
-
-@final
-@dataclass(slots=True, eq=False)
-class FunctionData:
-    """The data type that replaces a function type.
-
-    `type` is the function type with a name of its own for every size in it. Constructors are
-    added while the program is converted.
-    """
-
-    name: str
-    type: FnType
-    span: Span
-    constructors: dict[Target, ConstructorDef] = field(
-        default_factory=dict["Target", ConstructorDef]
-    )
-
-    def definition(self) -> AdtDef:
-        """Return the definition of the data type with the constructors found so far."""
-        return AdtDef(self.name, (), tuple(self.constructors.values()), self.span)
 
 
 @final

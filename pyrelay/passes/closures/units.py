@@ -19,10 +19,9 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Assumption, Expr, Function, Var, type_of
 from ...ir.names import Names
 from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution, subtypes
-from .closures import Closure, EverNewTypes, LocalTarget, Value
+from .closures import Closure, EverNewTypes, Instance, LocalTarget, Value
 
 if TYPE_CHECKING:
-    from ...diagnostics.source import Span
     from .types import TypeTable
 
 MAX_KNOWN: Final = 64
@@ -77,41 +76,6 @@ class Unit:
         found = (self.base.dim(Dim.of(name)) for name in self._mentioned)
         own = (p.name for p in self.type_params)
         return frozenset().union(own, *(d.names() for d in found))
-
-
-@final
-class Instance:
-    """A function of the first-order program to be made."""
-
-    def __init__(
-        self,
-        name: str,
-        source: str,
-        change: Substitution,
-        type_params: tuple[TypeParam, ...],
-        span: Span,
-    ) -> None:
-        self.name: Final = name
-        self.source: Final = source
-        """The name of the unit that it is an instance of."""
-        self.span: Final = span
-        self.change: Final = change
-        """Brings types of the source into the terms of the instance."""
-        self.type_params: Final = type_params
-        self.params: Final[list[Var]] = []
-        self.values: Final[dict[Var, Value]] = {}
-        """What the variables of the source stand for."""
-        self.sizes: Final[dict[str, None]] = dict.fromkeys(p.name for p in type_params)
-        """The sizes that are in scope so far."""
-        self.assumptions: tuple[Assumption, ...] = ()
-        """The equations that hold in it: its source's, and those of the function around that."""
-
-    def add_param(self, name: str, ty: Type, span: Span) -> Var:
-        """Add a parameter of a first-order type."""
-        var = Var(name, ty, span=span)
-        self.params.append(var)
-        self.sizes.update(dict.fromkeys(names_in((ty,))))
-        return var
 
 
 @final

@@ -15,15 +15,15 @@ from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
-from .activity.activity import Activity, active_cells
-from .activity.callgraph import CallGraph
+from .activity import Activity, active_cells
 from .backward import Backward
+from .callgraph import CallGraph
 from .code import Ending, PulledCall, Scope, Work
 from .cotangents.adt_cotangents import Border
 from .cotangents.cells import Cells, CellUse, Shadows
 from .cotangents.cotangents import Cotangents
 from .cotangents.masks import join_masks
-from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
+from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward
 from .instances import Instance, bits, call_instance, match_types, type_arguments
 from .layout import Layout
@@ -35,7 +35,7 @@ from .saved_values import Collector
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from .activity.activity import Flow
+    from .activity import Flow
     from .bodies import Source, Step
     from .store import Store
 
@@ -150,7 +150,7 @@ class _Derivation:
                 instance.active |= 1 << index
                 results.append(atom)
                 types.append(ty)
-        code = finish_sweep(sweep, results)
+        code = sweep.finished(results)
         instance.works_on_cells = bool(code.effects)
         if not results and not instance.works_on_cells:
             return instance

@@ -1,4 +1,4 @@
-"""Code that ends: of a sweep, shared by plain and recursive functions, and of a branch."""
+"""Code that ends, of plain and recursive functions and of branches."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ from ...operators.builder import Builder, Value
 from .saved_values import prune, register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from .code import Code, Scope, Work
-    from .reverse import Sweep
-
-
-def finish_sweep(sweep: Sweep, results: Iterable[Expr]) -> Code:
-    """Return the code of a sweep that has ended."""
-    sweep.code.bindings = sweep.builder.bindings
-    sweep.code.results = tuple(results)
-    return sweep.code
 
 
 def settle(code: Code, work: Work) -> Steps[None]:

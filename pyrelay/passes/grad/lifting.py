@@ -1,16 +1,17 @@
 """Local functions as global ones: what a transform of a local function differentiates.
 
 The lifted function takes what the local one captures as leading parameters. Local functions that
-it mentions come with it, as copies in a `rec` block.
+it mentions come with it, as copies in a `rec` block. A call of an expanded transform becomes a
+direct call; where the transform is used as a value, a local function stands for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...analysis.bindings import definitions
+from ...analysis.bindings import definitions, uses
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
@@ -26,12 +27,11 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.names import Names
-from ...ir.traverse import bound_vars, free_vars, post_order, run
+from ...ir.traverse import bound_vars, free_vars, post_order, rewrite, run
 from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
 from ...operators.builder import Builder
 from .copying import Copier
 from .instances import match_types, type_arguments
-from .rewriting import call_directly, has_transforms, rewrite_calls
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -211,3 +211,51 @@ def _missing_sizes(functions: tuple[Function, ...], outside: tuple[Var, ...]) ->
 
 def _holds_functions(ty: Type) -> bool:
     return any(isinstance(part, FnType) for part in subtypes(ty))
+
+
+# Transforms that are expanded, in the function that holds them.
+
+
+def has_transforms(function: Function) -> bool:
+    """Return whether a transform stands in a function."""
+    return any(isinstance(node, Transform) for node in post_order(function))
+
+
+def rewrite_calls(function: Function, lifter: Lifter) -> Function:
+    """Return a function, global or local, with the transforms replaced that are expanded."""
+    made = lifter.made
+    if not made:
+        return function
+    direct = call_directly(function, lifter)
+    assert isinstance(direct, Function)
+    used = uses(direct)
+
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, LetBlock):
+            return node
+        bindings: list[Binding] = []
+        for binding in node.bindings:
+            if not isinstance(binding.value, Transform) or binding.value not in made:
+                bindings.append(binding)
+                continue
+            sizes, local = made[binding.value]
+            bindings += sizes
+            if binding.var in used:
+                bindings.append(Binding(binding.var, local))
+        return replace(node, bindings=tuple(bindings)) if bindings else node.body
+
+    result = rewrite(direct, change)
+    assert isinstance(result, Function)
+    return result
+
+
+def call_directly(expr: Expr, lifter: Lifter) -> Expr:
+    """Return an expression in which calls of expanded transforms are direct calls."""
+    known = lifter.known
+
+    def change(node: Expr) -> Expr:
+        if isinstance(node, Call) and isinstance(node.callee, Var) and node.callee in known:
+            return lifter.call(known[node.callee], node.args, type_of(node), node.span)
+        return node
+
+    return rewrite(expr, change)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from ...ir.expr import Binding, Call, Expr, Tuple, Var
 from ...ir.op import Op, Pointwise, Pullback
@@ -22,45 +22,14 @@ from ...operators.primitive.index import index_accumulate
 
 if TYPE_CHECKING:
     from ...ir.op import Gradient
-    from .cotangents.adt_cotangents import Border
+    from .adjoints import Adjoints
 
 _ADD_INTO: Final = (index_accumulate, scatter_add)
 """Operators that give their first operand with something added to it."""
 
 
-class Cotangent(Protocol):
-    """The cotangents of a sweep, as a rule's results meet them."""
-
-    builder: Builder
-
-    @property
-    def border(self) -> Border:
-        """What turns cotangents of data into values of the data's own type, and back."""
-        ...
-
-    def get(self, key: tuple[Var, int]) -> Expr | None:
-        """Return the cotangent of a leaf so far."""
-        ...
-
-    def set(self, key: tuple[Var, int], atom: Expr) -> None:
-        """Replace the cotangent of a leaf."""
-        ...
-
-    def contribute(self, atom: Expr, leaf: int, ct: Expr) -> None:
-        """Add to the cotangent of a leaf of an atom, if it is varied."""
-        ...
-
-    def is_varied(self, atom: Expr, leaf: int) -> bool:
-        """Return whether a leaf of an atom can have a cotangent."""
-        ...
-
-    def is_varied_anywhere(self, atom: Expr) -> bool:
-        """Return whether any leaf of an atom can have a cotangent."""
-        ...
-
-
 def pull_operator(
-    sweep: Cotangent, out: Var, call: Call, rule: Gradient, cts: list[Expr | None]
+    sweep: Adjoints, out: Var, call: Call, rule: Gradient, cts: list[Expr | None]
 ) -> None:
     """Add to the cotangents of the operands what the rule gives for those of the result."""
     builder = sweep.builder
@@ -89,7 +58,7 @@ def _float_count(ty: Type) -> int:
     return int(isinstance(ty, TensorType) and is_float(ty.dtype))
 
 
-def _assemble(sweep: Cotangent, out: Value, cts: Iterator[Expr | None]) -> Value:
+def _assemble(sweep: Adjoints, out: Value, cts: Iterator[Expr | None]) -> Value:
     """Return cotangents in the shape of the result; unit stands where there is none."""
     if isinstance(out.ty, AdtType):
         return sweep.border.gradient(sweep.builder, out, out.ty, cts)
@@ -109,7 +78,7 @@ def _assembled(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
             return builder.value(Tuple((), UNIT, span=builder.span))
 
 
-def _leaf_values(sweep: Cotangent, value: Value, ty: Type) -> Iterator[tuple[Value, Type]]:
+def _leaf_values(sweep: Adjoints, value: Value, ty: Type) -> Iterator[tuple[Value, Type]]:
     """Return the leaves of a rule's result beside the types of the operand's leaves."""
     match ty:
         case TensorType(_, dtype) if is_float(dtype):
@@ -125,7 +94,7 @@ def _leaf_values(sweep: Cotangent, value: Value, ty: Type) -> Iterator[tuple[Val
             pass
 
 
-def _add(sweep: Cotangent, atom: Expr, leaf: int, value: Value, start: int) -> None:
+def _add(sweep: Adjoints, atom: Expr, leaf: int, value: Value, start: int) -> None:
     assert isinstance(atom, Var)
     old = sweep.get((atom, leaf))
     if old is None or not _add_into(sweep.builder, value, old, start):

@@ -18,7 +18,7 @@ from ...ir.traverse import Steps
 from ...ir.types import AdtType, Type, as_arguments
 from .backward import Backward
 from .code import Code, Ending, Scope, Work
-from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
+from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward, LoopPlan
 from .instances import Instance, bits
 from .layout import Layout
@@ -27,7 +27,7 @@ from .reverse import Sweep
 from .saved_values import Collector, type_of_saved
 
 if TYPE_CHECKING:
-    from .activity.activity import Flow
+    from .activity import Flow
     from .bodies import Source
     from .reverse import Tools
     from .store import Store
@@ -202,7 +202,7 @@ class GroupDerivation:
             param, leaf, ty = places[index]
             assert isinstance(param, Var)
             results.append(sweep.get((param, leaf)) or sweep.zero(ty).atom)
-        return finish_sweep(sweep, results)
+        return sweep.finished(results)
 
     # Values of threaded parameters.
 

@@ -8,7 +8,7 @@ rules, calls by the backward functions of their callees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Protocol, final
 
 from ...diagnostics.catalogue.gradient import NoDerivative
@@ -31,6 +31,7 @@ from ...ir.op import Expansion, NoGradient, Op
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, TupleType, Type
 from ...operators.builder import Builder, Value
+from .adjoints import Adjoints, Key
 from .code import Code, Ending, Fork, PulledCall, Work
 from .cotangents.construction import cotangents_of_matched, reverse_construction
 from .finish import split
@@ -40,15 +41,13 @@ from .operators import pull_operator
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ...ir.names import Names
-    from .activity.activity import Activity
-    from .activity.callgraph import CallGraph
+    from .activity import Activity
     from .bodies import Arm, Body, Step
+    from .callgraph import CallGraph
     from .cotangents.adt_cotangents import Border
     from .cotangents.cells import Cells, CellUse, Shadows
     from .cotangents.cotangents import Cotangents
     from .leaves import Leaves
-
-Key = tuple[Var, int]
 
 
 class Tools(Protocol):
@@ -73,86 +72,24 @@ class Tools(Protocol):
 
 
 @final
-class Sweep:
+class Sweep(Adjoints):
     """One sweep over one function, for the paths with one ending."""
 
     def __init__(self, tools: Tools, work: Work, names: Names, ending: Ending) -> None:
+        super().__init__(tools.cotangents, tools.border, work, names)
         self._tools: Final = tools
-        self.leaves: Final = tools.leaves
-        self.cotangents: Final = tools.cotangents
-        self.border: Final = tools.border
-        self._work: Final = work
         self._ending: Final = ending
-        self.names: Final = names
         self._touching: Final = tools.cell_use.touching(work.source, tools.cells)
-        self._cts: Final[dict[Key, Expr]] = {}
-        self._logs: Final[list[dict[Key, Expr | None]]] = []
         self.code = Code()
-        self.builder = Builder(work.source.function.span, names)
         self.next: dict[int, Expr] = {}
         """When a loop goes on: the cotangents of the next iteration's parameters, by leaf."""
-
-    # Cotangents.
-
-    def get(self, key: Key) -> Expr | None:
-        """Return the cotangent of a leaf so far."""
-        return self._cts.get(key)
-
-    def set(self, key: Key, atom: Expr) -> None:
-        """Replace the cotangent of a leaf."""
-        self._log(key)
-        self._cts[key] = atom
-
-    def take(self, var: Var) -> list[Expr | None]:
-        """Return and forget the cotangents of all leaves of a variable."""
-        found: list[Expr | None] = []
-        for leaf in range(self._width(var)):
-            key = (var, leaf)
-            found.append(self._cts.get(key))
-            if found[-1] is not None:
-                self._log(key)
-                del self._cts[key]
-        return found
-
-    def contribute(self, atom: Expr, leaf: int, ct: Expr) -> None:
-        """Add to the cotangent of a leaf of an atom, if it is varied."""
-        if not self.is_varied(atom, leaf):
-            return
-        assert isinstance(atom, Var)
-        old = self._cts.get((atom, leaf))
-        if old is not None:
-            leaf_type = self.leaves.of(type_of(atom))[leaf]
-            ct = self.cotangents.add(self.builder, leaf_type, old, ct).atom
-        self.set((atom, leaf), ct)
-
-    def contribute_all(self, atom: Expr, cts: Sequence[Expr | None]) -> None:
-        """Add to the cotangents of all leaves of an atom."""
-        for leaf, ct in enumerate(cts):
-            if ct is not None:
-                self.contribute(atom, leaf, ct)
-
-    def is_varied(self, atom: Expr, leaf: int) -> bool:
-        """Return whether a leaf of an atom can have a cotangent."""
-        return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0) >> leaf & 1)
-
-    def is_varied_anywhere(self, atom: Expr) -> bool:
-        """Return whether any leaf of an atom can have a cotangent."""
-        return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0))
-
-    def zero(self, leaf: Type) -> Value:
-        """Return the zero of a leaf."""
-        return self.cotangents.zero(self.builder, leaf)
-
-    def _log(self, key: Key) -> None:
-        if self._logs:
-            self._logs[-1].setdefault(key, self._cts.get(key))
 
     # Steps.
 
     def run(self, body: Body) -> Steps[None]:
         """Reverse all steps of a body."""
         for step in reversed(body.steps):
-            span = step.value.span.derived(f"gradient of {self._work.source.name}")
+            span = step.value.span.derived(f"gradient of {self.work.source.name}")
             self.builder.span = span
             if step.arms:
                 yield self._branch(step)
@@ -163,14 +100,17 @@ class Sweep:
             else:
                 self._simple(step)
 
+    def finished(self, results: Iterable[Expr]) -> Code:
+        """Return the code of a sweep that has ended."""
+        self.code.bindings = self.builder.bindings
+        self.code.results = tuple(results)
+        return self.code
+
     def _expansion(self, step: Step) -> None:
-        if any((step.var, leaf) in self._cts for leaf in range(self._width(step.var))):
-            self._work.expanded.add(step)
+        if any((step.var, leaf) in self.cotangents_of for leaf in range(self.width(step.var))):
+            self.work.expanded.add(step)
             for part in reversed(step.expansion):
                 self._simple(part)
-
-    def _width(self, atom: Expr) -> int:
-        return self.leaves.width(type_of(atom))
 
     def _simple(self, step: Step) -> None:
         cts = self.take(step.var)
@@ -204,7 +144,7 @@ class Sweep:
     def _add_to_shadow(self, ref: Expr, content: Type, cts: list[Expr | None]) -> None:
         """Add the cotangents of a content that was read to those in the shadow."""
         builder, span = self.builder, self.builder.span
-        place, held = self._tools.shadows.of(builder, self._work.run, ref)
+        place, held = self._tools.shadows.of(builder, self.work.run, ref)
         _, constructor = self._tools.shadows.boxed(content, span)
         given = [
             self.zero(leaf) if ct is None else builder.value(ct)
@@ -218,7 +158,7 @@ class Sweep:
     def _take_shadow(self, ref: Expr, content: Expr, *, forget: bool) -> None:
         """Pass the cotangents in the shadow on to the content that was written."""
         builder, span = self.builder, self.builder.span
-        place, held = self._tools.shadows.of(builder, self._work.run, ref)
+        place, held = self._tools.shadows.of(builder, self.work.run, ref)
         if self.is_varied_anywhere(content):
             box, constructor = self._tools.shadows.boxed(type_of(content), span)
             callee = Constructor(box.name, constructor, span=span)
@@ -267,18 +207,12 @@ class Sweep:
             case _:
                 pass
 
-    def places(self, atoms: Sequence[Expr]) -> Iterator[tuple[Expr, int, Type]]:
-        """Return all leaves of atoms: the atom, the index in it, and the cotangent's type."""
-        for atom in atoms:
-            for leaf, ty in enumerate(self.leaves.of(type_of(atom))):
-                yield atom, leaf, ty
-
     # Calls.
 
     def _call(self, step: Step, call: Call) -> Steps[None]:
         assert isinstance(call.callee, GlobalVar)
         loops = step.tail and self._ending is not Ending.ALL
-        if loops and call.callee.name == self._work.source.name:
+        if loops and call.callee.name == self.work.source.name:
             for index, (atom, leaf, _) in enumerate(self.places(call.args)):
                 if index in self.next:
                     self.contribute(atom, leaf, self.next[index])
@@ -287,10 +221,10 @@ class Sweep:
         given = sum(1 << i for i, ct in enumerate(cts) if ct is not None)
         if not given and step not in self._touching:
             return
-        if step not in self._work.calls:
-            pulled = yield self._tools.pulled_call(self._work, step, given)
-            self._work.calls[step] = pulled
-        pulled = self._work.calls[step]
+        if step not in self.work.calls:
+            pulled = yield self._tools.pulled_call(self.work, step, given)
+            self.work.calls[step] = pulled
+        pulled = self.work.calls[step]
         if pulled is not None:
             self._pull_call(step, call, pulled, cts)
 
@@ -316,7 +250,7 @@ class Sweep:
             taken.add(key)
             into[index] = key
             args.append(self.get(key) or self.zero(ty).atom)
-        args += (self._work.run,) if instance.works_on_cells else ()
+        args += (self.work.run,) if instance.works_on_cells else ()
         active = bits(instance.active)
         types = tuple(places[i][2] for i in active)
         result = types[0] if len(types) == 1 else TupleType(types)
@@ -328,7 +262,7 @@ class Sweep:
         assert isinstance(whole.atom, Var)
         self.code.effects.update((whole.atom,) if instance.works_on_cells else ())
         if instance.open:
-            self._work.open_calls[whole.atom] = pulled
+            self.work.open_calls[whole.atom] = pulled
         atoms = dict(zip(active, split(whole, len(active)), strict=True))
         for index, key in into.items():
             self.set(key, atoms[index])
@@ -353,14 +287,14 @@ class Sweep:
         for arm in arms:
             code = self.code = Code()
             self.builder = Builder(outer[1].span, self.names)
-            self._logs.append({})
+            self.logs.append({})
             yield self._arm(step, arm, cts)
             fork_arms.append((arm, code, self._leave_arm()))
             code.bindings = self.builder.bindings
         self._join(step, outer, fork_arms, tail=tail)
 
     def _has_ending(self, body: Body) -> bool:
-        again, leave = self._tools.graph.ends(self._work.source.name, body)
+        again, leave = self._tools.graph.ends(self.work.source.name, body)
         return again if self._ending is Ending.AGAIN else leave
 
     def _arm(self, step: Step, arm: Arm, cts: list[Expr | None]) -> Steps[None]:
@@ -375,14 +309,14 @@ class Sweep:
     def _leave_arm(self) -> dict[Key, Expr]:
         """Return the cotangents that the arm has changed, and forget the changes."""
         changed: dict[Key, Expr] = {}
-        for key, old in self._logs.pop().items():
-            new = self._cts.get(key)
+        for key, old in self.logs.pop().items():
+            new = self.cotangents_of.get(key)
             if new is not None and new is not old:
                 changed[key] = new
             if old is not None:
-                self._cts[key] = old
+                self.cotangents_of[key] = old
             else:
-                self._cts.pop(key, None)
+                self.cotangents_of.pop(key, None)
         return changed
 
     def _join(

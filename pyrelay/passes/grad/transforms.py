@@ -42,9 +42,8 @@ from .derive import Derivation
 from .expanded import Expanded, Wanted, is_scalar
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .leaves import GrowingType
-from .lifting import Known, Lifter, NotLocal
+from .lifting import Known, Lifter, NotLocal, has_transforms, rewrite_calls
 from .overlay import lay_over
-from .rewriting import has_transforms, rewrite_calls
 from .store import Store
 
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ from ..bodies import subpatterns
 from ..finish import close, split
 
 if TYPE_CHECKING:
-    from ..reverse import Sweep
+    from ..adjoints import Adjoints
 
 
-def reverse_construction(sweep: Sweep, call: Call, cts: list[Expr | None]) -> None:
+def reverse_construction(sweep: Adjoints, call: Call, cts: list[Expr | None]) -> None:
     """Match the cotangent of the made value; where it is not zero its fields contribute."""
     (ct,) = cts
     assert ct is not None
@@ -71,7 +71,7 @@ def reverse_construction(sweep: Sweep, call: Call, cts: list[Expr | None]) -> No
         sweep.set(key, atom)
 
 
-def cotangents_of_matched(sweep: Sweep, pattern: Pattern, ty: Type) -> list[Expr | None]:
+def cotangents_of_matched(sweep: Adjoints, pattern: Pattern, ty: Type) -> list[Expr | None]:
     """Return the cotangents of a matched value from those of its pattern's variables.
 
     Patterns nest as deep as a user writes, so this walk may recurse.
@@ -94,7 +94,7 @@ def cotangents_of_matched(sweep: Sweep, pattern: Pattern, ty: Type) -> list[Expr
             return [None] * len(leaves)
 
 
-def _constructed(sweep: Sweep, pattern: ConstructorPattern, ty: Type) -> Expr | None:
+def _constructed(sweep: Adjoints, pattern: ConstructorPattern, ty: Type) -> Expr | None:
     """Return the cotangent of a value that matched a constructor; zeros stand for what has none."""
     assert isinstance(ty, AdtType)
     (ct_type,) = sweep.leaves.of(ty)
@@ -113,7 +113,7 @@ def _constructed(sweep: Sweep, pattern: ConstructorPattern, ty: Type) -> Expr | 
     return builder.construct(ct_type.name, name, fields, ct_type).atom
 
 
-def _sum(sweep: Sweep, leaf: Type, a: Expr | None, b: Expr | None) -> Expr | None:
+def _sum(sweep: Adjoints, leaf: Type, a: Expr | None, b: Expr | None) -> Expr | None:
     if a is None or b is None:
         return b if a is None else a
     return sweep.cotangents.add(sweep.builder, leaf, a, b).atom

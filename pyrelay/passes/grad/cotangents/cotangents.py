@@ -38,7 +38,7 @@ class Cotangents:
 
     def __init__(self, store: Store, leaves: Leaves) -> None:
         self._store: Final = store
-        self._leaves: Final = leaves
+        self.leaves: Final = leaves
         self._adders: Final[dict[str, str]] = {}
         self._pending: Final[list[str]] = []
 
@@ -47,7 +47,7 @@ class Cotangents:
         if isinstance(leaf, TensorType):
             return builder.zeros(leaf)
         assert isinstance(leaf, AdtType)
-        return builder.construct(leaf.name, self._leaves.data(leaf).zero, (), leaf)
+        return builder.construct(leaf.name, self.leaves.data(leaf).zero, (), leaf)
 
     def add(self, builder: Builder, leaf: Type, left: Expr, right: Expr) -> Value:
         """Return the sum of two cotangents of a leaf."""

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from ....ir.expr import Call, Var
-from ....ir.traverse import run
-from ....ir.types import as_arguments
-from ..bodies import Body, Reader, Source, Step, callee_name
+from ...ir.expr import Call, Var
+from ...ir.traverse import run
+from ...ir.types import as_arguments
+from .bodies import Body, Reader, Source, Step, callee_name
 
 if TYPE_CHECKING:
-    from ..leaves import Leaves
-    from ..store import Store
+    from .leaves import Leaves
+    from .store import Store
 
 
 MAX_TAIL: Final = 10_000

@@ -1,1 +1,0 @@
-"""Which values derivatives flow through."""
