@@ -58,11 +58,11 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit:
     """Return the gradient of a function, as a function; or of a loss in a model's parameters.
 
     `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
-    names; by default all that hold floats. One gives a bare gradient, several a tuple. A gradient
-    has the shape and dtype of its parameter; `wrt` may be passed by place.
+    names; by default all with floats. One has a bare gradient, several have a tuple. A gradient has
+    the shape and dtype of its parameter; `wrt` may be passed by place.
     `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
-    `Grads` mapping; several models as a tuple give a tuple. `args` is a tuple or a list; a value
-    that is neither is the only argument; implicit values are given by name. Raises CheckError.
+    `Grads` mapping; for several models in a tuple, a tuple. `args` is a tuple or a list; a value
+    that is neither is the only argument; implicit values are passed by name. Raises CheckError.
     """
     if _is_models(f, Rule.GRAD, rest):
         return _of_models(Rule.GRAD, f, rest, implicit, has_aux=has_aux)
@@ -170,7 +170,7 @@ def create_model(
     """Return a model: an instance of a definition with parameters of its own.
 
     Weights start as N(0, 1/sqrt(fan in)), embeddings as N(0, 1), biases at 0, norm scales at 1, the
-    same numbers for the same seed. `dims` gives sizes that the definition leaves open; `hyper` its
+    same numbers for the same seed. `dims` has sizes that the definition leaves open; `hyper` its
     keyword-only static parameters. Raises CheckError, RunError.
     """
     if not isinstance(net, RelayModel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -197,7 +197,7 @@ def update_model_params(
 ) -> None:
     """Move the parameters of a model against a gradient, in place: the one mutation. Parameters
     that require no gradient (`p.requires_grad_(False)`) stay. A gradient is a mapping by name, or
-    the nested tuple that a program gives.
+    the nested tuple that a program returns.
 
     `optimizer` takes one of `relay.optim`, whose learning rate `lr` replaces for this update, or a
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.

@@ -13,7 +13,10 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+import grimp
 import pytest
+
+from pyrelay.ir.components import components
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(ROOT.glob("pyrelay/**/*.py"))
@@ -42,6 +45,13 @@ def test_a_file_has_at_most_500_lines_and_says_what_it_is(path: Path) -> None:
     limit = 800 if path.parent.name == "catalogue" else 500
     assert len(text.splitlines()) <= limit
     assert ast.get_docstring(ast.parse(text)), "the module has no docstring"
+
+
+def test_no_modules_of_the_runtime_import_each_other_in_a_circle() -> None:
+    graph = grimp.build_graph("pyrelay")  # with the imports inside functions, and for types alone
+    modules = {m for m in graph.modules if m.startswith("pyrelay.runtime.")}
+    imports = {m: sorted(graph.find_modules_directly_imported_by(m) & modules) for m in modules}
+    assert [group for group in components(imports) if len(group) > 1] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)

@@ -1,6 +1,6 @@
 """What was measured before, kept in the cache folder: small files that name a winner each.
 
-A file stands at a place that the hash of its key tells, and holds the key, so one that is cut, that
+The place of a file is the hash of its key, and it contains the key, so one that is cut, that
 another program wrote or that has the place of another key is not believed but written anew. There
 are 65,536 places, so the folder does not grow without end. A key says what was measured and where:
 on which processor, with which torch, on how many threads; or on which other device.
@@ -83,12 +83,12 @@ def _triton_version() -> str | None:
 
 
 def _processor() -> str:
-    """Return the name of the processor, where the system tells."""
+    """Return the name of the processor, where the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    told = (line.partition(":") for line in lines)
+    entries = (line.partition(":") for line in lines)
     wanted = ("model name", "cpu family", "model")
-    found = {name.strip(): value.strip() for name, _, value in told if name.strip() in wanted}
+    found = {name.strip(): value.strip() for name, _, value in entries if name.strip() in wanted}
     return " ".join(found.get(name, "") for name in wanted) or platform.processor()

@@ -1,9 +1,9 @@
 """The methods of one call of an operator, and which of them its operands take.
 
 Generated code writes `conv2d__1[x.shape](x, weight, bias)`: a look-up by the sizes that the types
-leave open gives the function to call. Where sizes are met for the first time the methods are timed
-on the very operands, once a machine: what was found is kept (`measurements`). Sizes that are close
-to each other share a measurement, so a program that meets thousands of them measures tens.
+leave open returns the function to call. Where sizes are met for the first time the methods are
+timed on the very operands, once a machine: what was found is kept (`measurements`). Sizes that are
+close to each other share a measurement, so a program that meets thousands of them measures tens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_SIZES: Final = 4096
 """How many combinations of sizes a call remembers."""
 
 _MOST_ROOM: Final = 1 << 24
-"""How many numbers a method may hold besides its operands and its result: 64 MB of floats."""
+"""How many numbers a method may store besides its operands and its result: 64 MB of floats."""
 
 PLAIN: Final = "plain"
 """The name of the operator's own body among the methods."""
@@ -58,7 +58,8 @@ class Site(dict[Any, Function]):
     """From sizes, in any form, to the function that does a call with them fastest."""
 
     def __init__(self, called: Called, functions: Callable[[], Mapping[str, Function]]) -> None:
-        """`functions` gives what does the call, by the name of the method, `PLAIN` first."""
+        """`functions` returns the functions that do the call, by the name of the method, `PLAIN`
+        first."""
         super().__init__()
         self._called: Final = called
         self._functions: Final = functions

@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--strict",
         action="store_true",
-        help="refuse equations of sizes that the types do not tell, as check(strict=True) does",
+        help="refuse equations of sizes that the types do not imply, as check(strict=True) does",
     )
     check.add_argument("--fix", action="store_true", help="apply the fixes that are certain")
 
@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_text_commands(commands: Any) -> None:
-    """Add the commands on files that hold programs as text; argparse does not export the type."""
+    """Add the commands on programs in text files; argparse does not export the type."""
     run = commands.add_parser("run", help="print the value of a function of a text")
     run.add_argument("file", type=Path, metavar="FILE.relay")
     run.add_argument("--entry", help="the function; `main` by default")

@@ -1,7 +1,7 @@
-"""Annotations that are missing, where the program tells what they are.
+"""Annotations that are missing, where the program determines them.
 
 A parameter has a type where its function says enough of it, or where functions of the file call it
-with one type; else a default value tells. Inference finds all of that anyway.
+with one type; else its default value has one. Inference finds all of that anyway.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Place: TypeAlias = tuple[str, int]
 _CODE: Final = "RL102"
 """The mistake that a parameter has no annotation."""
 _NUMBERS: Final = ("Float", "Int", "Bool")
-"""Where a default is a number, it tells better whether the parameter is Python's own."""
+"""Where a default is a number, its class decides whether the parameter is Python's own."""
 
 
 def annotated(
@@ -148,7 +148,7 @@ class _Sizes(ast.NodeTransformer):
 
 
 def _of_defaults(definition: Definition) -> dict[_Place, ParameterFix]:
-    """Return the annotations that default values tell: those of numbers, bools and strings."""
+    """Return the annotations of default values: numbers, bools and strings."""
     source, args = definition.source, definition.source.node.args
     positional = [*args.posonlyargs, *args.args]
     values = definition.function.__defaults__ or ()

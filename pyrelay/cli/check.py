@@ -38,7 +38,7 @@ _MOST_FIXES: Final = 1_000
 @dataclass(frozen=True, slots=True)
 class _Checked:
     """The mistakes of a file, those that were fixed, and how many functions it has. Those in
-    `incomplete` need static arguments, which only their callers give."""
+    `incomplete` need static arguments, which only their callers pass."""
 
     file: Path
     found: Sequence[Diagnostic]

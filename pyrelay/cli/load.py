@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..runtime.texts.text_module import RelayModule
 
 SUFFIXES: Final = (".relay", ".rly", ".json")
-"""How the names of files end that hold programs as text or JSON."""
+"""How the names of files end that contain programs as text or JSON."""
 
 
 class LoadError(Exception):

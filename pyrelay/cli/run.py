@@ -111,7 +111,7 @@ def _dtype(ty: object) -> torch.dtype:
 
 
 def _array(file: Path, key: str) -> Any:
-    """Return an array from a file; the one it holds where `key` is empty. Raises LoadError."""
+    """Return an array from a file; its only one where `key` is empty. Raises LoadError."""
     try:
         found = _arrays(file)
     except Exception as error:  # each library has its own errors for a file that is not its own

@@ -39,9 +39,9 @@ def _whole(file: Path, stage: str) -> str:
             return _at_stage(module[entry_of(module, None)].show, stage)
 
 
-def _at_stage(give: Callable[[str], str], stage: str) -> str:
+def _at_stage(show: Callable[[str], str], stage: str) -> str:
     try:
-        return give(stage)
+        return show(stage)
     except ValueError as error:
         raise LoadError(str(error)) from None
 

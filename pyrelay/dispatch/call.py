@@ -42,8 +42,8 @@ class OperatorCall:
         return self.operator.name
 
     def redispatch(self, *operands: Any) -> Any:
-        """Return what the next implementation gives, after all of them the operator itself: at
-        these operands, or, without any, at those of the call. Raises TypeError for another
+        """Return the result of the next implementation, after all of them of the operator itself:
+        at these operands, or, without any, at those of the call. Raises TypeError for another
         number."""
         wanted = len(self.operands)
         if operands and len(operands) != wanted:
@@ -58,7 +58,7 @@ RUNNING: Final[ContextVar[OperatorCall | None]] = ContextVar("pyrelay_call", def
 
 
 def redispatch(*operands: Any) -> Any:
-    """Return what the next implementation gives, in the implementation that runs here: at these
+    """Return the result of the next implementation, in the implementation that runs here: at these
     operands, or, without any, at those that it got. Raises CheckError where none runs."""
     call = RUNNING.get()
     if call is None:

@@ -49,8 +49,8 @@ def register(
     the operator's would have, in storage of its own or of an operand, and it must not write into
     its operands. The derivative stays that of the operator.
 
-    Gives the registration, which `with` takes back at the end of a block and `remove` at any time;
-    without `impl` a decorator. Raises CheckError for what is no operator, no key or no
+    Returns the registration, which `with` takes back at the end of a block and `remove` at any
+    time; without `impl` a decorator. Raises CheckError for what is no operator, no key or no
     implementation, and for keys that are taken, unless `replace` says to.
     """
     operator, found = operator_of(op), keys_of(keys)
@@ -86,7 +86,7 @@ def unregister(op: Any, keys: Any) -> None:
         if not same:
             others = [r.keys for r in registrations if r.operator is operator]
             raise CheckError(
-                NotRegistered(_said(operator), shown(found), tuple(map(shown, others)))
+                NotRegistered(_named(operator), shown(found), tuple(map(shown, others)))
             )
         return [r for r in registrations if r not in same]
 
@@ -117,13 +117,13 @@ def operator_of(given: Any) -> Op:
             return BY_NAME[name]
         help_ = "operators are named as in `relay`; one of your own is given as it stands"
         raise CheckError(NoOperator(f"{given!r}", nearest(given, (*BY_NAME, *ALIASES)), help_))
-    said = f"`{given.__name__}`" if hasattr(given, "__name__") else repr(given)
+    named = f"`{given.__name__}`" if hasattr(given, "__name__") else repr(given)
     help_ = "give an operator, such as `relay.tanh`, or its name"
     if found is not given:
         help_ = "only operators are dispatched: " + help_
     elif callable(given):
         help_ += "; `@relay.operator` makes one of a function of tensors"
-    raise CheckError(NoOperator(said, None, help_))
+    raise CheckError(NoOperator(named, None, help_))
 
 
 def _decorator(
@@ -151,7 +151,7 @@ def _add(
         same = [r for r in registrations if _is_for(r, operator, keys)]
         if same and not replace:
             it = f"`{same[0].name}`, {same[0].place}"
-            raise CheckError(AlreadyRegistered(_said(operator), shown(keys), it))
+            raise CheckError(AlreadyRegistered(_named(operator), shown(keys), it))
         return [*(r for r in registrations if r not in same), made]
 
     REGISTRY.change(edit)
@@ -162,17 +162,17 @@ def _is_for(registration: Registration, operator: Op | None, keys: tuple[Key, ..
     return registration.operator is operator and set(registration.keys) == set(keys)
 
 
-def _said(operator: Op | None) -> str:
+def _named(operator: Op | None) -> str:
     return "every operator" if operator is None else f"`{operator.name}`"
 
 
 def _check(made: Registration) -> None:
     """Stop at what cannot be called as implementations are; what has no signature is believed."""
     wanted, args, named = _form(made)
-    said = _said(made.operator)
+    operator = _named(made.operator)
     if not callable(made.implementation):
         name = repr(made.implementation)
-        raise CheckError(WrongImplementation(said, name, "it is no function", wanted))
+        raise CheckError(WrongImplementation(operator, name, "it is no function", wanted))
     try:
         signature = inspect.signature(made.implementation)
     except (TypeError, ValueError):
@@ -180,7 +180,9 @@ def _check(made: Registration) -> None:
     try:
         signature.bind(*args, **dict.fromkeys(named))
     except TypeError as error:
-        raise CheckError(WrongImplementation(said, f"`{made.name}`", str(error), wanted)) from None
+        raise CheckError(
+            WrongImplementation(operator, f"`{made.name}`", str(error), wanted)
+        ) from None
 
 
 def _form(made: Registration) -> tuple[str, Sequence[str], Sequence[str]]:

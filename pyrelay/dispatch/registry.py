@@ -3,7 +3,7 @@
 Per operator a row, per key a column. An *exact* implementation stands for one operator and some
 keys, a *catch-all* for one operator whatever the keys, a *fallback* for one key whatever the
 operator. The table is one immutable value, replaced as a whole when something is registered, so
-whoever holds one can tell by identity whether what was found in it still holds.
+a result of a search in one is valid as long as the table is the same object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Implementation = Callable[..., Any]
 class Registration(Removable):
     """One implementation in the table.
 
-    `operator` is None for a fallback; `keys` is empty for a catch-all. `boxed` tells that it is
+    `operator` is None for a fallback; `keys` is empty for a catch-all. With `boxed` it is
     called with the call as one `OperatorCall`, not with operands and attributes. `place` is where
     it was written.
     """

@@ -52,7 +52,7 @@ def operand(ty: Type, sizes: Mapping[str, int], generator: torch.Generator) -> A
 
 def kernels_of(program: Any) -> dict[str, Function]:
     """Return the kernel functions of a program."""
-    cut = program.runner._looked_at.regions
+    cut = program.runner.program.regions
     return {name: cut.functions[name] for name in outlined_of(cut).kernels}
 
 

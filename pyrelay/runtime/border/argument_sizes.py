@@ -27,7 +27,7 @@ class ShownSizes:
     """Values of dims, of which some are names."""
 
     def __init__(self, shown: Mapping[Dim, int]) -> None:
-        """Solve for the names in dims. Raises NoSize where no size gives a dim its value."""
+        """Solve for the names in dims. Raises NoSize where no size makes a dim equal its value."""
         self.names: Final = {d.name: v for d, v in shown.items() if d.name is not None}
         self._shown: Final = shown
         rest = [d for d in shown if d.name is None]
@@ -44,7 +44,7 @@ class ShownSizes:
         return self._shown.get(dim) if dim.name is None else self.names.get(dim.name)
 
     def _alone(self, dim: Dim) -> bool:
-        """Solve a dim for the one name in it that is not known; tell whether it has one."""
+        """Solve a dim for the one name in it that is not known; return whether it has one."""
         unknown = sorted(dim.names() - self.names.keys())
         if len(unknown) != 1:
             return False
@@ -56,8 +56,8 @@ class ShownSizes:
     def _together(self, dims: Sequence[Dim]) -> None:
         """Solve several dims, of which none has one unknown name."""
         wanted = {n for d in dims for n in d.names() if n not in self.names}
-        told = (*map(Dim.of, self.names), *dims)
-        for solution in solutions(told, wanted):
+        known = (*map(Dim.of, self.names), *dims)
+        for solution in solutions(known, wanted):
             try:
                 total = sum(self.value(factor) * self.value(d) for factor, d in solution.terms)
                 divisor = self.value(solution.divisor)

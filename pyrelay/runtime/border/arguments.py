@@ -116,7 +116,7 @@ class Plain:
     )
 
     def remember(self, value: Any, host: Any, plan: Data, leaves: Sequence[torch.Tensor]) -> None:
-        """Remember an instance; where it holds no tensors, all instances inside as well."""
+        """Remember an instance; if it has no tensors, all instances inside as well."""
         if not leaves and host is value:
             for instance, own in self.instances:
                 own.remembered.add(instance, SETTLED)

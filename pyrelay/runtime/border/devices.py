@@ -64,7 +64,7 @@ def _mixed(function: str, holders: Sequence[Holder], values: Sequence[Any]) -> M
     pairs = zip(holders, values, strict=True)
     placed = [(h.name, h.declared, tuple(sorted(_devices([v])))) for h, v in pairs]
     names = sorted({d for _, _, found in placed for d in found})
-    # A GPU is meant where one takes part at all.
+    # The target is a GPU where one takes part at all.
     target = next((d for d in names if d not in ("cpu", "meta")), names[0])
     return MixedDevices(function, tuple(dict.fromkeys(p for p in placed if p[2])), target)
 

@@ -2,7 +2,8 @@
 
 A frozen instance whose parts are frozen too, down to numbers, texts and tensors, fits for good: the
 next call that gets it need not walk over it. Tensors are compared again, since their shape, dtype
-and device can change in place. What holds a list, or a size of the call, is never remembered.
+and device can change in place. Instances with a list in them, or a size of the call in their types,
+are never remembered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Host values in scripts: results in fresh storage and the annotated form, and references.
 
 Integers and bools that the program kept as Python numbers become 0-d tensors where the annotation
-is `Int` or `Bool`; `int`, `float` and `bool` give Python numbers. A result that shares storage
+is `Int` or `Bool`; `int`, `float` and `bool` are Python numbers. A result that shares storage
 with an argument is copied.
 
 A reference is the script's side of a cell that programs read and write. The content of the cell has
@@ -230,7 +230,7 @@ class Reference(annotations.Ref, Entering):  # pyright: ignore[reportMissingType
 
     def enter(self, place: Place, ty: RefType, binder: Binder) -> Cell:
         """Return the cell to a program that takes it as this parameter. Raises RunError."""
-        if self.cell in binder.entered:  # it holds itself
+        if self.cell in binder.entered:  # it contains itself
             return self.cell
         binder.entered.add(self.cell)
         (inside,) = parts_of(place.numbers, 1)

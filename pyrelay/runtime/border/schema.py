@@ -118,7 +118,7 @@ class Data:
         self.remembered: Final = Remembered()
         """The instances that were found to fit as arguments."""
         self.finished: Final = Remembered()
-        """The instances that a caller gets as they are, and gives back as they are."""
+        """The instances that a caller gets as they are, and passes again as they are."""
 
     @cached_property
     def cases(self) -> dict[type, Case]:
@@ -139,7 +139,7 @@ class Schema:
         self._plans: Final[dict[tuple[Type, Numbers], Plan]] = {}
 
     def plan(self, ty: Type, numbers: Numbers = None) -> Plan:
-        """Return the plan of a type, in whose values numbers are Python's own where it is said."""
+        """Return the plan of a type, with Python's own numbers at the places of `numbers`."""
         known = self._plans.get((ty, numbers))
         if known is None:
             known = self._plans[ty, numbers] = self._made(ty, numbers)

@@ -35,7 +35,7 @@ class CallerRaised(BaseException):
 
 
 def as_raised(run: Callable[[Sequence[Any]], T], values: Sequence[Any]) -> T:
-    """Return what `run` gives; an exception of the caller's iterator is raised as it was."""
+    """Return the value of `run`; an exception of the caller's iterator is raised as it was."""
     try:
         return run(values)
     except CallerRaised as raised:

@@ -81,7 +81,7 @@ def solve(
     """Return what `read` finds in values whose types are the `wanted` parameters.
 
     A parameter without a value is left out. Later values are read until what is found is whole.
-    `fields` gives the fields of a value of a data type.
+    `fields` returns the fields of a value of a data type.
     """
     found: dict[str, Found] = {}
     pending = list(reversed(given))
@@ -130,7 +130,7 @@ def shape_and_dtype(value: Any) -> tuple[tuple[int, ...], DType | None]:
 
 @final
 class TypesOfValues:
-    """Reads types off values; `size` gives the dims of a tensor's sizes."""
+    """Reads types off values; `size` returns the dim of a size of a tensor."""
 
     def __init__(self, definitions: Definitions, size: Callable[[int], Dim]) -> None:
         self._definitions: Final = definitions

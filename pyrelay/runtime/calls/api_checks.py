@@ -1,4 +1,4 @@
-"""What a script gives to the functions over models, held against what they take."""
+"""Checks of the arguments of functions over models."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def expect_gradients(value: Any) -> None:
 
 
 def gradients_of(model: Model, tree: tuple[object, ...]) -> dict[str, torch.Tensor]:
-    """Return the gradient that a program gives, as nested tuples, by the names of the parameters.
-    Raises RunError for tuples that hold something else."""
+    """Return the gradient that a program returns, as nested tuples, by the names of the parameters.
+    Raises RunError for other tuples."""
     found, names = tensors(tree), model.blueprint.param_names
     if len(found) != len(names):
         what = "relay.update_model_params takes the gradient in the model's parameters"
@@ -93,7 +93,7 @@ def expect_seed(value: Any) -> None:
 
 
 def expect_sizes(value: Any) -> None:
-    """Stop unless a value gives open sizes by name. Raises RunError."""
+    """Stop unless a value maps names to open sizes. Raises RunError."""
     way = "write dims={K: 784}"
     if value is None:
         return

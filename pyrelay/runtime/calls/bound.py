@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import Report, RunError
@@ -16,16 +17,49 @@ from ...translate.source.definition import Definition
 from ..models.records import Params
 from ..values.text import describe
 
-if TYPE_CHECKING:
-    from ..models.model import Model
-    from .runner import Runner
+
+class Running(Protocol):
+    """The runner of a relay function, as models use it."""
+
+    @property
+    def definition(self) -> Definition:
+        """The function, or the one that it is a transform of."""
+        ...
+
+    def of_part(self, definition: Definition) -> Running:
+        """Return the runner of a model inside the model, the same each time."""
+        ...
+
+    def call(
+        self, models: tuple[Any, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Run the function with implicit models. Raises CheckError and RunError."""
+        ...
+
+    def of_models(
+        self,
+        rule: Rule,
+        models: tuple[Any, ...],
+        args: Any,
+        *,
+        single: bool,
+        has_aux: bool,
+        implicit: Mapping[str, Any],
+    ) -> Any:
+        """Return a transform of the function in the parameters of models, at arguments; `implicit`
+        are values by name."""
+        ...
+
+    def check_with(self, models: Sequence[Any]) -> Report:
+        """Check the function with its implicit models. Raises CheckError and RunError."""
+        ...
 
 
 @final
 class BoundFunction:
     """A relay function with models as its implicit instances."""
 
-    def __init__(self, models: tuple[Model, ...], function: Any) -> None:
+    def __init__(self, models: tuple[object, ...], function: Any) -> None:
         self._models: Final = models
         self._runner: Final = runner_of(function)
 
@@ -73,7 +107,7 @@ def _params(value: Any) -> Params:
     )
 
 
-def runner_of(function: Any, taker: str = "this") -> Runner:
+def runner_of(function: Any, taker: str = "this") -> Running:
     """Return what runs a relay function; `taker` names what takes it. Raises RunError for anything
     that is no relay function."""
     found = getattr(function, "runner", None)

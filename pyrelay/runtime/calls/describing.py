@@ -33,14 +33,14 @@ from ..border.value_types import Typed, is_array, of_prelude, shape_and_dtype, s
 from ..models.model import Model
 from ..models.records import Params
 from ..values.structure import distinct_tensors, parts
-from .rank_reader import RankReader
+from .open_program import RankReader
 
 _PLAIN: Final = (bool, int, float, str, type(None))
 
 
 def may_join(values: Sequence[Any]) -> bool:
     """Return whether a call with these values may join torch's graph: whether one is a model, or
-    holds a tensor that requires grad."""
+    contains a tensor that requires grad."""
     if not torch.is_grad_enabled():
         return False
     if any(isinstance(v, Model | Params) for v in values):

@@ -70,7 +70,7 @@ class RelayFunction(Routine, Generic[P, R]):
 
     if TYPE_CHECKING:
 
-        @overload  # what gives Any gives Any
+        @overload  # a result of Any stays Any
         def __call__(self: RelayFunction[P, NoType], *args: P.args, **kwargs: P.kwargs) -> Any: ...
         @overload
         def __call__(
@@ -123,8 +123,8 @@ class RelayFunction(Routine, Generic[P, R]):
 
     def __reduce__(self) -> Any:
         """Pickle by name, as functions are; a transform as what it is of."""
-        meant = self.__relay__
-        return (named, meant.place) if isinstance(meant, Definition) else (type(self), (meant,))
+        own = self.__relay__
+        return (named, own.place) if isinstance(own, Definition) else (type(self), (own,))
 
     def __repr__(self) -> str:
         return f"<relay function {self.__name__}>"
@@ -133,10 +133,10 @@ class RelayFunction(Routine, Generic[P, R]):
         return self.show("typed")
 
     def check(self, *, strict: bool = False) -> Report:
-        """Check the function and everything it reaches; give the warnings. Raises CheckError.
+        """Check the function and everything it reaches; return the warnings. Raises CheckError.
 
-        With `strict` an equation of sizes is refused that its types do not tell, and that each call
-        would check.
+        With `strict` an equation of sizes is refused that its types do not imply, and that each
+        call would check.
         """
         return self.runner.check(strict=strict)
 
@@ -186,6 +186,6 @@ class RelayModel(RelayFunction[P, R]):
         def __getattr__(self, name):
             if name.startswith("_"):
                 raise AttributeError(name)
-            told = f"`{self.__name__}` is the definition of a model, and has no {name}"
+            what = f"`{self.__name__}` is the definition of a model, and has no {name}"
             way = f"make an instance: model = relay.create_model({self.__name__})"
-            raise AttributeError(f"{told}; {way}", name=name, obj=None)
+            raise AttributeError(f"{what}; {way}", name=name, obj=None)

@@ -1,19 +1,20 @@
-"""Programs with the models in front in which a script differentiates them.
+"""Transforms over calls of scripts, such as the gradient in the parameters of models.
 
 `relay.grad(models, loss, args)` differentiates in the parameters of models that the loss mentions,
 that it is passed, or both. The entry takes parts of each model, in the order in which the script
-names them, and gives them to the loss wherever it has them.
+names them, and passes them to the loss wherever it has them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, TypeAlias, final
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
-from ...ir.expr import Call, Expr, Function, GlobalVar, RefCreate, Tuple, Var
+from ...ir.expr import Call, Expr, Function, GlobalVar, RefCreate, Rule, Tuple, Var
 from ...ir.types import RefType, TupleType
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation
@@ -22,6 +23,38 @@ from ..models.model import Model
 Passed: TypeAlias = tuple[tuple[int, int], ...]
 """The arguments that are models to differentiate in: the index among the values, and which model of
 those named."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Transformed:
+    """A transform over a call: which, in which host parameters, and the form of the result.
+
+    There is one object of each (`transformed`), so that a key with one in it hashes fast.
+    """
+
+    rule: Rule
+    wrt: tuple[int, ...]
+    single: bool
+    has_aux: bool
+    passed: Passed = ()
+    """The models among the arguments."""
+
+    @property
+    def path(self) -> tuple[int, ...] | None:
+        """What leads to the gradient of one model in the result; None where there are others, or
+        values beside it in the result of a program."""
+        if self.has_aux or not self.single:
+            return None
+        return () if self.rule is Rule.GRAD else (1,)
+
+
+@lru_cache(maxsize=256)
+def transformed(
+    rule: Rule, models: int, single: bool, has_aux: bool, passed: Passed = ()
+) -> Transformed:
+    """Return a transform in the parameters of all the models of a call."""
+    return Transformed(rule, tuple(2 * i for i in range(models)), single, has_aux, passed)
 
 
 def passed(models: Sequence[Any], values: Sequence[Any]) -> Passed:

@@ -116,7 +116,7 @@ class Parameters:
 
     @cached_property
     def _signature(self) -> inspect.Signature:
-        """The parameters that a call gives: an instance of a model has its static ones already."""
+        """The parameters that a call passes: an instance of a model has its static ones already."""
         whole = inspect.signature(self._definition.function)
         if self._definition.kind is not Kind.MODEL:
             return whole

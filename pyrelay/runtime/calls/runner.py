@@ -18,7 +18,6 @@ from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...infer import infer
 from ...ir.expr import Function, Rule
-from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.types import TupleType
 from ...translate.names.scope import Guard, Place, Scope, nearest
@@ -34,11 +33,10 @@ from ...translate.types.number_places import Numbers, records_in, without_record
 from ..border.fast_flatten import Reader, leaf_reader
 from ..border.places import parameters_of
 from ..border.value_types import type_vars_of
+from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
 from ..compile.programs import at, exporter, program_of, shown_at, translated
-from ..compile.show import difference, explanation, stage_text, type_text
-from ..compile.warn import warn
-from ..interop.pullback import pullback_of
+from ..compile.show import Inspected
 from ..models.model import Model
 from ..models.model_io import Arguments, Source, host_values
 from ..models.model_layout import Blueprint
@@ -46,14 +44,12 @@ from ..models.recorded import passed_on
 from ..models.records import Grads, TensorRecord
 from ..values.representation import UserData
 from .compiled import Compiled
-from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
 from .made import is_made_again
-from .models_in_front import passed, with_models_in_front, without
+from .models_in_front import Transformed, passed, transformed, with_models_in_front, without
 from .parameters import Parameters, signature_of
-from .transformed import Transformed, transformed
 
 
 @final
@@ -67,7 +63,7 @@ class CacheInfo:
 
 
 @final
-class Runner:
+class Runner(Inspected):
     """Runs one relay function."""
 
     def __init__(self, function: Definition | DerivedFunction) -> None:
@@ -79,6 +75,7 @@ class Runner:
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
         self._several: Final[dict[DerivedFunction, bool]] = {}
         """Whether transforms that were passed take values of several types."""
+        self._parts: Final[dict[Definition, Runner]] = {}
         self._hits = 0
         self._varying: Final[dict[Place, Guard]] = {}
         """The captured numbers that have changed; each run reads what they are then."""
@@ -89,8 +86,15 @@ class Runner:
 
     @property
     def definition(self) -> Definition:
-        """What the function is, or is made of."""
+        """The function, or the one that it is a transform of."""
         return self._base
+
+    def of_part(self, definition: Definition) -> Runner:
+        """Return the runner of a model inside the model, the same each time."""
+        known = self._parts.get(definition)
+        if known is None:
+            known = self._parts[definition] = Runner(definition)
+        return known
 
     # Calls.
 
@@ -119,7 +123,7 @@ class Runner:
         implicit: Mapping[str, Any],
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
-        tuple holds, or a list; anything else is the only one. `implicit` are values by name."""
+        tuple or a list contains; anything else is the only one. `implicit` are values by name."""
         bound = self._parameters.bind(self._parameters.apart(args), implicit, is_transform=True)
         expect_trainable(models)
         found = passed(models, bound.values)
@@ -278,7 +282,7 @@ class Runner:
         program = _program(translation, transformed)
         numbers = self._numbers(translation, program, transformed)
         parameters = parameters_of(program.function, translation.signature)
-        warn(program.warnings)
+        program.warn()
         entry = Entry(
             self._function.name,
             program,
@@ -296,7 +300,7 @@ class Runner:
     def _numbers(
         self, translation: Translation, program: Program, transformed: Transformed | None
     ) -> Numbers:
-        """Return where numbers are Python's own in what a program gives."""
+        """Return where numbers are Python's own in the result of a program."""
         if transformed is not None:
             numbers = translation.numbers.result
             return of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
@@ -318,8 +322,14 @@ class Runner:
 
     # Looking inside.
 
+    @property
+    def source_text(self) -> str:
+        """The source of the function."""
+        return inspect.cleandoc(self._base.source.text)
+
     @cached_property
-    def _looked_at(self) -> Program:
+    def program(self) -> Program:
+        """The program of the function by itself, without the arguments of a call."""
         translation = translated(self._function, {}, [], [])
         return program_of(translation)
 
@@ -327,7 +337,7 @@ class Runner:
         """Check the function and everything it reaches; of a transform whose types only a call
         tells, the function that it is of. Raises CheckError."""
         is_open = self._describer.type_vars and isinstance(self._function, DerivedFunction)
-        program = program_of(translated(self._base, {}, [], [])) if is_open else self._looked_at
+        program = program_of(translated(self._base, {}, [], [])) if is_open else self.program
         if strict:
             infer(program.translated, strict=True)
         return _checked(program)
@@ -337,30 +347,6 @@ class Runner:
         translation = translated(self._function, {}, [_use(m) for m in models], [])
         check_models(self._base, translation, [_use(m) for m in models])
         return _checked(program_of(translation))
-
-    @property
-    def module(self) -> Module:
-        """The typed module."""
-        return self._looked_at.typed
-
-    @property
-    def type(self) -> str:
-        """The type of the function, as text."""
-        return type_text(self._looked_at)
-
-    def show(self, stage: str) -> str:
-        """Return the program at a stage as text."""
-        if stage == "source":
-            return inspect.cleandoc(self._base.source.text)
-        return stage_text(self._looked_at, stage)
-
-    def explain(self) -> str:
-        """Return what was fused, what was not and why."""
-        return explanation(self._looked_at)
-
-    def diff(self, before: str, after: str) -> str:
-        """Return the difference between two stages as a unified diff."""
-        return difference(self.show, before, after)
 
     def cache_info(self) -> CacheInfo:
         """Return what is compiled and how often it was used."""

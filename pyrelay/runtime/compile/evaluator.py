@@ -1,8 +1,9 @@
 """The reference evaluator: what a typed program means, one torch call per operator.
 
-It is small and obviously right rather than fast; the compiled host and the exported form must give
-the same values. It takes trees and A-normal form alike, at any depth: sub-evaluations are steps on
-a flat stack (`ir.traverse.run`), and a call in tail position replaces the one that makes it.
+It is small and obviously right rather than fast; the compiled host and the exported form must
+compute the same values. It takes trees and A-normal form alike, at any depth: sub-evaluations are
+steps on a flat stack (`ir.traverse.run`), and a call in tail position replaces the one that makes
+it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from ...lower_torch.apply import apply_op
 from ...lower_torch.constants import is_host_number, tensor_constant
 from ..border.argument_sizes import check_assumptions
 from ..dispatch import dispatching
-from ..interop.autocast import as_typed
+from ..interop.autograd import as_typed
 from ..values.representation import NOTHING_KNOWN, Representations, representation
 from ..values.values import Cell, follow, size_paths
 from .failure import located, too_deep
@@ -283,10 +284,10 @@ class _Evaluator:
         try:
             return self._apply(call, operands, frame.size, self._device)
         except Exception as error:
-            told = located(error, call.span, call)
-            if told is error:
+            found = located(error, call.span, call)
+            if found is error:
                 raise
-            raise told from error
+            raise found from error
 
     def _constant(self, constant: Constant) -> Any:
         if is_host_number(constant):

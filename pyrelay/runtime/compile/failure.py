@@ -1,4 +1,4 @@
-"""What went wrong while a program ran, told at the user's own line.
+"""Failures of running programs, at the user's own lines.
 
 Bodies of operators raise plain Python exceptions; here each becomes the catalogue entry that it
 means, with the span of the expression that ran.
@@ -172,7 +172,7 @@ def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
 
 
 def _of_torch(error: Exception, message: str, span: Span, call: Call | None) -> Problem:
-    """Return the problem of an error that torch raises, which only its message tells apart."""
+    """Return the problem of an error that torch raises, which only its message distinguishes."""
     is_runtime = isinstance(error, RuntimeError)
     if is_runtime and "ZeroDivisionError" in message:
         return DivisionByZero(span)

@@ -6,6 +6,7 @@ The typed stage is all that `check` and `show` need; the rest runs when the prog
 from __future__ import annotations
 
 import logging
+import warnings
 from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, final
@@ -14,7 +15,7 @@ from ... import dispatch
 from ...autotuning.methods import may_choose
 from ...config import current, may_compile
 from ...diagnostics.catalogue.call import WouldCompile
-from ...diagnostics.diagnostic import RunError
+from ...diagnostics.diagnostic import RelayWarning, RunError
 from ...dispatch.registry import REGISTRY, Table
 from ...dispatch.state import STATE, State
 from ...dispatch.view import NOTHING, Signature, View, calls_of, view_of
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Diagnostic
 
 _LOGGER: Final = logging.getLogger("pyrelay.passes")
+_SHOWN: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
+"""What Python's filters need to show a warning once a place."""
+
 _MOST_STATES: Final = 64
 """States that are known at a time; a program run under more of them finds its view anew."""
 
@@ -129,6 +133,18 @@ class Program:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings about what is valid in the program but cannot be intended."""
         return tuple(problem.diagnostic() for problem in unreachable_cases(self.typed))
+
+    def warn(self) -> None:
+        """Issue the warnings as Python's own, at the user's lines; filters of the user decide what
+        becomes of them."""
+        for diagnostic in self.warnings:
+            if diagnostic.primary is None:
+                warnings.warn(diagnostic.title, RelayWarning, stacklevel=2)
+                continue
+            span = diagnostic.primary.span
+            text = f"{diagnostic.title} [{diagnostic.code}]"
+            place = span.file.name, span.line, "pyrelay"
+            warnings.warn_explicit(text, RelayWarning, *place, registry=_SHOWN)
 
     @property
     def anf(self) -> Module:
@@ -232,7 +248,7 @@ class Program:
     @cached_property
     def _gives_fresh(self) -> bool:
         """Whether all results are tensors that operators in the program make; what is registered
-        for an operator may give anything."""
+        for an operator may return anything."""
         return not self.view and gives_fresh(self.simplified.functions[self.entry])
 
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:

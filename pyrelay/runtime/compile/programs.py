@@ -81,5 +81,5 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
 
 
 def exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
-    """Return what makes a callable of the data that `relay.export_model` gives in a program."""
+    """Return the function that makes a callable of an exported model in a program."""
     return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *TAGGED.fields(data))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import Final
 
 import torch
 
 from ...config import current
 from ...ir.expr import type_of
+from ...ir.module import Module
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import show
 from ...kernels.backend import Backend, KernelFunction
@@ -18,9 +21,7 @@ from ...kernels.outlined import outlined_of
 from ...text.printer import to_text
 from ...to_python.text import to_python
 from .lowerings import Plain, all_backends
-
-if TYPE_CHECKING:
-    from .program import Program
+from .program import Program
 
 _CPU: Final = torch.device("cpu")
 
@@ -35,12 +36,6 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
 }
 """What each stage shows."""
-
-
-def difference(show: Callable[[str], str], before: str, after: str) -> str:
-    """Return what changed between two stages, as a unified diff."""
-    first, second = show(before).splitlines(), show(after).splitlines()
-    return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
 
 
 def _python(program: Program) -> str:
@@ -110,9 +105,9 @@ def _texts(program: Program, backend: Backend) -> str:
 
 def stage_text(program: Program, stage: str) -> str:
     """Return the program at a stage. Raises ValueError for a stage that does not exist."""
-    give = STAGES.get(stage)
-    if give is not None:
-        return give(program)
+    text = STAGES.get(stage)
+    if text is not None:
+        return text(program)
     backend = all_backends().get(stage)
     if backend is None:
         known = ("source", *STAGES, *all_backends())
@@ -128,3 +123,42 @@ def type_text(program: Program, skip: int = 0) -> str:
     text = f"({params}) -> {show(program.type.result)}"
     assumed = " and ".join(str(a) for a in function.assumptions if not a.is_inside)
     return f"{text} where {assumed}" if assumed else text
+
+
+class Inspected(ABC):
+    """A function whose program can be looked at: its type, its IR and its stages as text."""
+
+    @cached_property
+    @abstractmethod
+    def program(self) -> Program:
+        """The program of the function. Raises CheckError."""
+
+    @property
+    @abstractmethod
+    def source_text(self) -> str:
+        """The text that the function was read from."""
+
+    @property
+    def type(self) -> str:
+        """The inferred type, its sizes and the equations between them included."""
+        return type_text(self.program)
+
+    @property
+    def module(self) -> Module:
+        """The typed IR of the function and everything it reaches."""
+        return self.program.typed
+
+    def show(self, stage: str = "typed") -> str:
+        """Return the program at a stage: source, translated, typed, anf, grad, simplified, regions,
+        host, python or the name of a backend."""
+        return self.source_text if stage == "source" else stage_text(self.program, stage)
+
+    def explain(self) -> str:
+        """Return what kernels and regions the function becomes, what each moves and computes, and
+        why what is stored between them is."""
+        return explanation(self.program)
+
+    def diff(self, before: str, after: str) -> str:
+        """Return the difference between two stages as a unified diff."""
+        first, second = self.show(before).splitlines(), self.show(after).splitlines()
+        return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))

@@ -1,4 +1,5 @@
-"""Calls of operators that are dispatched: the chosen implementation, called and held to its type.
+"""Calls of operators that are dispatched: the chosen implementation is called, and its result
+checked.
 
 The reference evaluator, host code and scripts' calls of operators all come here, so an
 implementation means the same to each of them.
@@ -32,7 +33,7 @@ from ..values.conforming import Shapes
 
 Size: TypeAlias = Callable[[Dim], int]
 Apply: TypeAlias = Callable[[Call, Sequence[Any], Size, torch.device], Any]
-"""Gives the value of an operator's call at operands."""
+"""The value of an operator's call at operands."""
 _Chain: TypeAlias = tuple[Registration, ...]
 
 
@@ -112,7 +113,7 @@ class _Run:
         self._attributes: Final = MappingProxyType(attrs)
 
     def step(self, position: int, operands: tuple[Any, ...]) -> Any:
-        """Return what the implementation at a position gives, behind the last the operator
+        """Return the result of the implementation at a position, behind the last of the operator
         itself."""
         made = self._made
         span = made.call.span
@@ -120,10 +121,10 @@ class _Run:
             try:
                 return apply_op(made.op, made.call, operands, self._size, made.device)
             except Exception as error:
-                told = located(error, span, made.call)
-                if told is error:
+                found = located(error, span, made.call)
+                if found is error:
                     raise
-                raise told from error
+                raise found from error
         registration = self._chain[position]
         try:
             result = self._called(registration, position, operands)
@@ -131,7 +132,7 @@ class _Run:
             raise
         except Exception as error:
             where = made.op.name, registration.name, registration.place
-            raise RunError(ImplementationFailed(span, *where, _said(error))) from error
+            raise RunError(ImplementationFailed(span, *where, _words(error))) from error
         return self._checked(result, registration, operands)
 
     def _called(self, registration: Registration, position: int, operands: tuple[Any, ...]) -> Any:
@@ -194,7 +195,7 @@ def apply(call: Call, operands: Sequence[Any], size: Size, device: torch.device)
     return DispatchedCall(call, device).run(operands, size)
 
 
-def _said(error: Exception) -> str:
+def _words(error: Exception) -> str:
     """Return an error's own words on one line."""
     if isinstance(error, RelayError):
         return error.diagnostics[0].title

@@ -1,6 +1,6 @@
 """Operators applied to tensors by a script, outside of a compiled program: `relay.argmax(y)`.
 
-The same declaration types the call and gives its value, so an operator means the same inside and
+The same declaration types the call and computes it, so an operator means the same inside and
 outside of `@relay` code. The result joins torch autograd as any torch function does.
 """
 
@@ -20,10 +20,11 @@ from ...ir.declaration.op_signature import signature
 from ...ir.dims import Dim
 from ...ir.expr import Call, Var
 from ...ir.op import Clash, Missing, Op, Role
-from ...ir.types import DTYPES, DType, TensorType, TupleType, Type
+from ...ir.types import DType, TupleType, Type
 from ...operators.builder import Builder, Value
 from ...translate.calls.tables import TOGETHER, VARIADIC
 from ..border.devices import Holder, one_device
+from ..values.values import tensor_type
 from .dispatching import apply as apply_dispatched
 
 
@@ -60,7 +61,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         if v is None
         else v
         if _is_number(v)
-        else builder.value(Var("x", _type(v), span=NOWHERE))
+        else builder.value(Var("x", _type(op, v), span=NOWHERE))
         for v in operands
     ]
     try:
@@ -114,10 +115,9 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | bool)
 
 
-def _type(value: Any) -> Type:
+def _type(op: Op, value: Any) -> Type:
     if isinstance(value, torch.Tensor):
-        dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
-        return TensorType(tuple(Dim.of(int(n)) for n in value.shape), dtype)
+        return tensor_type(value, f"relay.{op.name}")
     if isinstance(value, tuple | list):
-        return TupleType(tuple(_type(v) for v in value))
-    raise RunError(WrongCall("operator", NOWHERE, f"takes tensors, not {type(value).__name__}"))
+        return TupleType(tuple(_type(op, v) for v in value))
+    raise RunError(WrongCall(op.name, NOWHERE, f"takes tensors, not {type(value).__name__}"))

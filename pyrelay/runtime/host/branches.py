@@ -82,9 +82,9 @@ def write_match(
     """Write a case analysis whose value goes to an exit."""
     value = writer.nodes([node.value])[0]
     if not isinstance(value, ast.Name):
-        held = writer.bind(value, "matched")
-        assert isinstance(held, ast.Name)
-        value = held
+        bound = writer.bind(value, "matched")
+        assert isinstance(bound, ast.Name)
+        value = bound
     cases = _Cases(writer, node, value.id, region, position, exit_)
     has_guard = any(c.guard is not None for c in node.clauses)
     if is_last(exit_):
@@ -152,7 +152,7 @@ class _Cases:
             writer.emit(statement)
 
     def write_with_flag(self) -> Steps[None]:
-        """Write the cases one after the other; a flag tells whether one of them fitted."""
+        """Write the cases one after the other; a flag says whether one of them matched."""
         writer = self._writer
         flag = writer.names.fresh("found")
         writer.assign(flag, writer.code.literal(False))
@@ -197,13 +197,13 @@ class _Cases:
             return
         self._bind(clause)
         writer.code.at(clause.guard.span)
-        held = writer.names.fresh("guard")
+        guard = writer.names.fresh("guard")
         region = writer.live.region(self._node, 2 * index + 1)
-        yield writer.block(clause.guard, region, Assigned(held))
+        yield writer.block(clause.guard, region, Assigned(guard))
         with writer.nested() as statements:
             self._set(flag)
             yield self._body(index, is_bound=True)
-        writer.emit(writer.code.branch(writer.load(held), statements, ()))
+        writer.emit(writer.code.branch(writer.load(guard), statements, ()))
 
     def _set(self, flag: str | None) -> None:
         if flag is not None:

@@ -21,7 +21,7 @@ from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
 from ..border.argument_sizes import check_assumptions
 from ..compile.failure import located, tells_more
-from ..interop.autocast import as_typed
+from ..interop.autograd import as_typed
 from ..values.representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter

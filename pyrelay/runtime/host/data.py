@@ -83,9 +83,9 @@ class DataLayout:
             case Itself():
                 return value
             case Nullable():
-                held = code.name(self._pool.data("Some", Present))
-                is_held = code.compare(ast.Is(), self._type_of(code, value), held)
-                return code.conditional(is_held, code.attribute(value, "value"), value)
+                present = code.name(self._pool.data("Some", Present))
+                is_present = code.compare(ast.Is(), self._type_of(code, value), present)
+                return code.conditional(is_present, code.attribute(value, "value"), value)
             case Instances(names=names):
                 return code.attribute(value, names[tag][index])
             case _:

@@ -39,7 +39,7 @@ def source_names(plan: Plan, function: Function) -> dict[str, Var | None]:
         name, value = node.attrs["name"], node.args[0]
         var = value if isinstance(value, Var) and _shown(type_of(value)) is None else None
         found[name] = var if found.get(name, var) is var else None
-    # The name of a local function is that of its code, unless it also holds other values.
+    # The name of a local function is that of its code, unless it also has other values.
     functions = {name for name, var in found.items() if var in plan.by_var}
     return {n: None if v in moved else v for n, v in found.items() if n not in functions}
 

@@ -20,7 +20,7 @@ LONGEST_CHAIN: Final = 50
 
 
 def find_deep(plan: Plan) -> bool:
-    """Mark the deep units of a plan. Gives whether calls of function values are deep too."""
+    """Mark the deep units of a plan; return whether calls of function values are deep too."""
     units = [p for p in plan.functions() if p.place is None]
     numbers = {p: i for i, p in enumerate(units)}
     unknown = len(units)
@@ -57,7 +57,7 @@ def _add_edges(
         return
     own = numbers[planned]
     if planned.owner is not None:
-        # Who makes a function must be able to give it both forms if it is deep.
+        # A unit that makes a function must be able to make both forms of a deep one.
         edges[numbers[plan.unit_of(planned.owner)]][own] = None
     if planned.escapes:
         edges[unknown][own] = None

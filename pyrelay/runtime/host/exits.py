@@ -30,7 +30,7 @@ class Assigned:
 @final
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The value is returned to the function that holds the loops around: `(-1, value)`, or
+    """The value is returned to the function with the loops around: `(-1, value)`, or
     `(number, *arguments)` for a jump to the loop of that number."""
 
     outer: InLoop
@@ -41,8 +41,8 @@ class Outcome:
 class Loop:
     """A `while True` under construction for a function in place, or for jumps of a unit.
 
-    `exit` is where the value of the loop goes. `flag` names the variable that tells, after this
-    loop is left, which loop of the chain goes on; None where only the next one out can.
+    `exit` is where the value of the loop goes. `flag` names the variable that has, after this loop
+    is left, the number of the loop of the chain that goes on; None where only the next one out can.
     """
 
     planned: Planned

@@ -96,7 +96,7 @@ class Statements:
         return self.load(name)
 
     def bind_unless(self, value: ast.expr, hint: str, test: Make, instead: Make) -> ast.expr:
-        """Assign a value to a new local name, and another to it if a test of it holds; return the
+        """Assign a value to a new local name, and another to it if a test of it is true; return the
         name."""
         name = self.names.fresh(hint)
         self.assign(name, value)

@@ -103,7 +103,7 @@ def write_value(writer: Writer, function: Function) -> Steps[str]:
 
 
 def _value_name(writer: Writer, planned: Planned) -> str:
-    """Return the name that holds a local function; one that does not escape is a form of its
+    """Return the name of the value of a local function; one that does not escape is a form of its
     own."""
     base = writer.bases[planned]
     if planned.is_deep and planned.escapes:

@@ -55,7 +55,7 @@ def _loop(
 def write_loop(
     writer: Writer, planned: Planned, region: Region, params: Sequence[str], exit_: Exit
 ) -> Steps[Loop]:
-    """Write a loop whose parameters hold their first values."""
+    """Write a loop whose parameters have their first values."""
     writer.loops_made += 1
     loop = Loop(planned, writer.loops_made, tuple(params), exit_, _flag(writer, exit_))
     function = planned.function

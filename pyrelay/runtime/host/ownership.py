@@ -75,7 +75,7 @@ class Ownership:
             return False
         return call.args.count(var) == 1 and self._is_handed_over(var, place)
 
-    # When a variable gives its value away.
+    # When a variable hands its value over.
 
     def _is_handed_over(self, var: Var, place: Place) -> bool:
         """Return whether nothing reads the value after a place at which the variable is used
@@ -83,7 +83,7 @@ class Ownership:
         return self._is_giver(var) and self._dies(var, place) and self._views_are_dead(var, place)
 
     def _is_giver(self, var: Var) -> bool:
-        """Return whether nothing holds the value but the variable, until it is passed on once."""
+        """Return whether nothing aliases the value of the variable, until it is passed on once."""
         if var not in self._given:
             self._given[var] = self._gives(var)
         return self._given[var]

@@ -71,7 +71,7 @@ class Planned:
         return planned
 
     def way_in(self, site: CallSite) -> bool | None:
-        """Give, for a call from inside itself, whether it is in tail position; else None."""
+        """Return, for a call from inside itself, whether it is in tail position; else None."""
         caller, is_tail = site.caller, site.is_tail
         while caller is not self:
             if caller.place is None:
@@ -85,7 +85,7 @@ class Plan:
     """The functions that a program reaches from its entry, and what each becomes."""
 
     def __init__(self, module: Module, entry: str, view: View = NOTHING) -> None:
-        """`view` tells which calls of operators are dispatched."""
+        """Calls of operators in `view` are dispatched."""
         self.module: Final = module
         self.view: Final = view
         self.by_global: Final[dict[str, Planned]] = {}

@@ -26,7 +26,7 @@ from .trampoline import DeepFunction, deep_function, run_steps
 
 @final
 class Pool:
-    """The namespace in which generated functions run. Its names hold two underscores, which the
+    """The namespace in which generated functions run. Its names have two underscores, which the
     names of variables never do."""
 
     def __init__(self, device: torch.device) -> None:
@@ -113,7 +113,8 @@ class Pool:
         return self._constructors[key]
 
     def data(self, name: str, value: Any) -> str:
-        """Return the name of a class or function that values of data types are made or told by."""
+        """Return the name of a class or function that makes or distinguishes values of data
+        types."""
         if value not in self._data:
             self._data[value] = self._add(name if "__" in name else f"data__{name}", value)
         return self._data[value]

@@ -18,7 +18,7 @@ from .pool import Pool
 
 @final
 class Program:
-    """The plan, the globals, and the names of global functions. `deep_values` tells whether calls
+    """The plan, the globals, and the names of global functions. `deep_values` says whether calls
     of function values may recurse."""
 
     def __init__(self, plan: Plan, pool: Pool, layout: DataLayout, *, deep_values: bool) -> None:

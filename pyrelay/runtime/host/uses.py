@@ -1,7 +1,7 @@
 """Where each variable of a program is used and where its value comes from: the facts that
 `ownership` decides by.
 
-Only what tensors and tuples of tensors do is told apart; everything else counts as `KEPT`.
+Only uses of tensors and tuples of tensors are distinguished; everything else counts as `KEPT`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Part:
 @final
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The value is what a function gives."""
+    """The value is the result of a function."""
 
     function: Planned
 
@@ -96,7 +96,7 @@ class Result:
 @final
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """The value may be held elsewhere; `call` and `operand` say where it is an argument."""
+    """The value may be aliased elsewhere; `call` and `operand` say where it is an argument."""
 
     call: Call | None = None
     operand: int = 0
@@ -178,14 +178,14 @@ class Uses:
         for i, clause in enumerate(node.clauses):
             self._arm(node, 2 * i, clause.body, place, owner, target)
             if clause.guard is not None:
-                held = Var("guard", span=clause.guard.span)
-                self._arm(node, 2 * i + 1, clause.guard, place, owner, held)
+                result = Var("guard", span=clause.guard.span)
+                self._arm(node, 2 * i + 1, clause.guard, place, owner, result)
 
     def _operator(
         self, op: Op, call: Call, args: Iterable[Expr], place: Place, target: Target
     ) -> None:
         if self._plan.view.applies_to(call):
-            # What an implementation gives may be an operand, or something it keeps.
+            # The result of an implementation may be an operand, or something it keeps.
             self._keep(args, place)
             self._comes(target, Unknown())
             return

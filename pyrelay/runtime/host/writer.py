@@ -83,7 +83,7 @@ class Writer(Statements, ABC):
         return self._sizes.value(dim)
 
     def is_in_range(self, call: Call) -> bool:
-        """Return whether the integer that a call gives is known to fit into its dtype."""
+        """Return whether the integer result of a call is known to fit into its dtype."""
         return call in self.program.in_range
 
     def delete(self, variables: Sequence[Var]) -> None:
@@ -127,7 +127,7 @@ class Writer(Statements, ABC):
         self._sizes.provide(name, ty)
 
     def define_as(self, var: Var, name: str) -> None:
-        """Bring a variable into scope whose value another name holds."""
+        """Bring a variable into scope whose value has another name."""
         self._holders[var] = name
         self._terms[var] = leaf(lambda: self.load(name), Form.OTHER)
 

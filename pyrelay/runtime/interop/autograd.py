@@ -1,15 +1,16 @@
 """Joining torch autograd: a compiled call as one node of torch's graph.
 
-The forward runs the program's vjp, which gives the value and a pullback; the backward calls the
+The forward runs the program's vjp, which returns the value and a pullback; the backward calls the
 pullback. Reverse mode is ours, so torch sees one node however large the program is. Where torch
 records the backward as well (`create_graph=True`), that is a call of the program's gradient, a
-program like any other, which is a node in its turn.
+program like any other, which is a node in its turn. Under `torch.autocast`, values have the dtypes
+that their types say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import torch
 
@@ -17,6 +18,24 @@ from ..values.structure import distinct_tensors, tensors, with_tensors
 
 Tree: TypeAlias = Any
 """A host value: a tensor, a number, or tuples and data of these."""
+
+A = TypeVar("A")
+R = TypeVar("R")
+
+_torch: Any = torch
+_casts: Final[Callable[[], bool]] = getattr(
+    _torch._C,  # noqa: SLF001  it has no public name
+    "_is_any_autocast_enabled",
+    lambda: any(map(torch.is_autocast_enabled, ("cpu", "cuda"))),
+)
+
+
+def as_typed(function: Callable[[A], R], argument: A) -> R:
+    """Return the value of a function, inside of which no operator casts what it is given."""
+    if not _casts():
+        return function(argument)
+    with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+        return function(argument)
 
 
 def call_joined(
@@ -26,8 +45,8 @@ def call_joined(
 ) -> Tree:
     """Return the value of a program as part of torch's graph.
 
-    `run` gives the value and its pullback; the pullback's result has one cotangent for each of
-    `inputs`, left to right. `again` gives what the pullback does, as part of torch's graph. Only
+    `run` returns the value and its pullback; the pullback's result has one cotangent for each of
+    `inputs`, left to right. `again` does what the pullback does, as part of torch's graph. Only
     inputs that require grad get a cotangent.
     """
     shape: list[Tree] = []
@@ -50,7 +69,7 @@ class _Join(torch.autograd.Function):
         flat = [t.detach() for t in tensors(value)]
         shape.append(value)
         ctx.pullback, ctx.again, ctx.value = pullback, again, value
-        # What torch has saved it watches: an input that is written to is a mistake it tells of.
+        # Torch watches what it has saved: it reports an input that is written to.
         ctx.save_for_backward(*(t for t in inputs if not t.is_inference()))
         ctx.mark_non_differentiable(*(t for t in flat if not t.is_floating_point()))
         return tuple(flat)

@@ -1,6 +1,6 @@
 """Exported models: a plain callable over a frozen copy of the weights.
 
-An exported model needs neither the source nor the decorators: it holds the checked IR and the
+An exported model needs neither the source nor the decorators: it has the checked IR and the
 tensors, runs in eval mode, and pickles by value, as the bytes that `save` writes.
 """
 
@@ -19,8 +19,8 @@ from ...text.printer import to_text
 from ..border.devices import CPU
 from ..border.value_types import TypesOfValues, definitions_in
 from ..calls.entry import Entry
-from ..calls.open_program import EvalProgram, OpenProgram
-from ..calls.rank_reader import RankReader
+from ..calls.open_program import EvalProgram, OpenProgram, RankReader
+from ..compile.derived import pullback_of
 from ..compile.show import type_text
 from ..values.representation import Instances
 from ..values.structure import tensors
@@ -28,7 +28,6 @@ from ..values.values import Cell, cells_of
 from . import saving
 from .autograd import with_tensors
 from .loading import load
-from .pullback import pullback_of
 
 if TYPE_CHECKING:
     import torch
@@ -108,7 +107,7 @@ class Exported:
 
     @property
     def classes(self) -> Mapping[str, type]:
-        """The classes of the values that it takes and gives, by name."""
+        """The classes of its arguments and results, by name."""
         forms = self._program.data.representations.values()
         return {c.__name__: c for f in forms if isinstance(f, Instances) for c in f.classes}
 
@@ -143,12 +142,12 @@ class Exported:
         interface = self._interface
         values = interface.ordered(args, kwargs, self._head)
         base, entry = self._instance(values)
-        entry((self._params, self._state, *values))  # tells what is wrong with them
+        entry((self._params, self._state, *values))  # raises what is wrong with them
         examples = dict(zip((a.name for a in interface.arguments), values, strict=True))
         names = (interface.params, interface.state)
-        held = (self._params, self._state)
+        weights = (self._params, self._state)
         return torch_program(
-            interface.name, base.program, base.parameters[2:], self._head, held, names, examples
+            interface.name, base.program, base.parameters[2:], self._head, weights, names, examples
         )
 
     def __reduce__(self) -> Any:

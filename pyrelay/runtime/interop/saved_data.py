@@ -1,8 +1,8 @@
 """Users' classes in saved models: how they are described, and classes for what is described.
 
-A file holds no code, so it holds no class. A class of the same name and fields that the process has
-already, in the module it comes from, is used; nothing is imported. Otherwise a frozen dataclass of
-that name and these fields is made.
+A file contains no code, so it contains no class. A class of the same name and fields that the
+process has already, in the module it comes from, is used; nothing is imported. Otherwise a frozen
+dataclass of that name and these fields is made.
 """
 
 from __future__ import annotations

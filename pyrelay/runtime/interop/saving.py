@@ -1,4 +1,4 @@
-"""The file of a saved model: one safetensors file, which never holds code.
+"""The file of a saved model: one safetensors file, which never contains code.
 
     metadata    one entry, `pyrelay`: the manifest as JSON (who is called how, names, checksum)
     .program    a tensor of bytes: the program as text, whose header says its version
@@ -53,7 +53,7 @@ _LENGTH: Final = 8  # safetensors starts with the length of its header, in eight
 @final
 @dataclass(frozen=True)
 class Saved:
-    """What a file holds, whole and unchanged since it was written, but not yet looked at."""
+    """The contents of a file, unchanged since it was written, but not validated yet."""
 
     manifest: Mapping[str, Any]
     program: str
@@ -61,7 +61,7 @@ class Saved:
 
 
 def pack(interface: Interface, program: OpenProgram, weights: Mapping[str, torch.Tensor]) -> bytes:
-    """Return the bytes of a file. Raises RunError for what a file cannot hold."""
+    """Return the bytes of a file. Raises RunError for what a file cannot contain."""
     from safetensors.torch import save  # only saving and loading pay for it
 
     module = program.module
@@ -84,8 +84,8 @@ def pack(interface: Interface, program: OpenProgram, weights: Mapping[str, torch
 
 
 def unpack(data: bytes, path: str) -> Saved:
-    """Return what the bytes of a file hold. Raises CheckError for one that is cut, changed, of
-    another version or no saved model; `path` is its name in the message."""
+    """Return the contents of the bytes of a file. Raises CheckError for one that is cut, changed,
+    of another version or no saved model; `path` is its name in the message."""
     import safetensors  # as above
     from safetensors.torch import load
 
@@ -193,7 +193,7 @@ def _argument(model: str, argument: Argument) -> dict[str, Any]:
 
 def _own_operators(model: str, module: Module) -> list[str]:
     """Return the names of the operators that a program calls and pyrelay does not bring. Raises
-    RunError where a name is that of two, which no text tells apart."""
+    RunError where two have the same name, which a text cannot distinguish."""
     found: dict[str, Op] = {}
     for function in module.functions.values():
         for node in post_order(function):

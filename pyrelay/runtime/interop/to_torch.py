@@ -1,7 +1,7 @@
 """Exported models as programs of `torch.export`: for what runs torch and knows nothing of pyrelay.
 
 The host code of a program is calls of torch, so torch records them as it records any module's. What
-decides by values, or holds data, is no graph, and is refused.
+decides by values, or has data, is no graph, and is refused.
 """
 
 from __future__ import annotations

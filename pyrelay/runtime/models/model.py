@@ -10,26 +10,30 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import torch
 from torch import nn
 
+from ...diagnostics.catalogue.model import FixedSite
+from ...diagnostics.diagnostic import RunError
 from ...ir.op import Holder, Library
 from ...ir.types import DType, TensorType
 from ...lower_torch.constants import torch_dtype
 from ...operators.composite.model import KEY_INIT, initial
 from ...translate.source.definition import named
+from ..calls.bound import BoundFunction, Running
 from ..values.values import Cell
 from .commit import Change, storing
 from .model_layout import Blueprint, Home, Leaf
 from .records import Params
 from .site import Holder as Module
-from .site import Site
 
-if TYPE_CHECKING:
-    from ..calls.bound import BoundFunction
-    from ..calls.runner import Runner
+_CALLED: Final = (
+    "call the operator with the parameters: `relay.linear(x, model.linear_1.weight)`; a model "
+    "inside the model can be called"
+)
+_HOOKED: Final = "register the hook of the whole model, or of a parameter: `p.register_hook(f)`"
 
 
 _Slot: TypeAlias = tuple[dict[str, torch.Tensor], str]
@@ -44,7 +48,7 @@ class Model(Module):
     def __init__(
         self,
         blueprint: Blueprint,
-        runner: Runner,
+        runner: Running,
         params: list[torch.Tensor],
         state: list[torch.Tensor],
     ) -> None:
@@ -63,16 +67,8 @@ class Model(Module):
             if isinstance(module, Module):
                 module.seal()
             if isinstance(module, Site):
-                module.part = blueprint.parts.get(name)
-
-    @staticmethod
-    def of_site(site: Site, blueprint: Blueprint) -> Model:
-        """Return the model that a site is which holds the parameters of one: it shares them."""
-        model = Model.__new__(Model)
-        own = {"blueprint": blueprint, "_shared": _Shared(blueprint.runner)}
-        model.__dict__.update(site.__dict__ | own)
-        model.find_slots()
-        return model
+                part = blueprint.parts.get(name)
+                module.part = None if part is None else (part, self._shared)
 
     def find_slots(self) -> None:
         """Find where torch keeps the parameters and the state."""
@@ -170,16 +166,47 @@ class Model(Module):
 
     def bind(self, function: Any) -> BoundFunction:
         """Return the function with this model as its implicit instance."""
-        from ..calls.bound import BoundFunction  # bound.py needs Model
-
         return BoundFunction((self,), function)
+
+
+class Site(Module):
+    """The parameters of one call site, or of a model inside the model."""
+
+    part: tuple[Blueprint, _Shared] | None = None
+    """The model whose parameters they are, inside of what; None for those of an operator's call."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a model inside the model on arguments of its definition, in the mode of the part.
+        Raises RunError for the site of an operator, which has no meaning of its own."""
+        if self.part is None:
+            raise RunError(FixedSite(*self._where, "be called", _CALLED))
+        blueprint, around = self.part
+        model = Model.__new__(Model)
+        own = {"blueprint": blueprint, "_shared": around.of_part(blueprint)}
+        model.__dict__.update(self.__dict__ | own)  # it shares the parameters
+        model.find_slots()
+        return model.forward(*args, **kwargs)
+
+    def _no_hook(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse a hook, which would never fire. Raises RunError."""
+        raise RunError(FixedSite(*self._where, "have hooks of its own", _HOOKED))
+
+    register_forward_hook = _no_hook
+    register_forward_pre_hook = _no_hook
+    register_full_backward_hook = _no_hook
+    register_full_backward_pre_hook = _no_hook
+    register_backward_hook = _no_hook
 
 
 class _Shared:
     """What runs a model: copies of it share that."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Running) -> None:
         self.runner: Final = runner
+
+    def of_part(self, blueprint: Blueprint) -> _Shared:
+        """Return what runs a model inside the model."""
+        return _Shared(self.runner.of_part(blueprint.spec.definition))
 
     def __deepcopy__(self, memo: object) -> _Shared:
         return self

@@ -13,8 +13,6 @@ from ...translate.models.models import ModelSpec, SubModelSpec, ValueSpec
 if TYPE_CHECKING:
     import torch
 
-    from ..calls.runner import Runner
-
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,13 +89,6 @@ class Blueprint:
                     found[f"{prefix}{part.name}"] = Blueprint(part.model)
                     pending.append((f"{prefix}{part.name}.", part.model))
         return found
-
-    @cached_property
-    def runner(self) -> Runner:
-        """What runs the definition, for a model that is a part of another."""
-        from ..calls.runner import Runner  # runner.py needs Blueprint
-
-        return Runner(self.spec.definition)
 
     @cached_property
     def params_tree(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:

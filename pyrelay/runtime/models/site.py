@@ -6,25 +6,17 @@ parameter or by a hook of its call has no meaning for a site, which is never cal
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final
 
 from torch import nn
 
 from ...diagnostics.catalogue.model import FixedSite
 from ...diagnostics.diagnostic import RunError
 
-if TYPE_CHECKING:
-    from .model_layout import Blueprint
-
 _COMPUTED: Final = (
     "`weight_norm`, `prune` and parametrizations replace a parameter: compute what takes its place "
     "in the definition, of a `relay.param`"
 )
-_CALLED: Final = (
-    "call the operator with the parameters: `relay.linear(x, model.linear_1.weight)`; a model "
-    "inside the model can be called"
-)
-_HOOKED: Final = "register the hook of the whole model, or of a parameter: `p.register_hook(f)`"
 
 
 class Holder(nn.Module):
@@ -61,32 +53,6 @@ class Holder(nn.Module):
         table = self.__dict__["_parameters"]
         is_sealed = isinstance(table, _Table) and table.is_sealed
         return is_sealed and name not in table and replaced in table
-
-
-class Site(Holder):
-    """The parameters of one call site, or of a model inside the model."""
-
-    part: Blueprint | None = None
-    """The model whose parameters they are; None for those of an operator's call."""
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a model inside the model on arguments of its definition, in the mode of the part.
-        Raises RunError for the site of an operator, which has no meaning of its own."""
-        from .model import Model  # which is made of sites
-
-        if self.part is None:
-            raise RunError(FixedSite(*self._where, "be called", _CALLED))
-        return Model.of_site(self, self.part).forward(*args, **kwargs)
-
-    def _no_hook(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse a hook, which would never fire. Raises RunError."""
-        raise RunError(FixedSite(*self._where, "have hooks of its own", _HOOKED))
-
-    register_forward_hook = _no_hook
-    register_forward_pre_hook = _no_hook
-    register_full_backward_hook = _no_hook
-    register_full_backward_pre_hook = _no_hook
-    register_backward_hook = _no_hook
 
 
 class _Table(dict[str, Any]):

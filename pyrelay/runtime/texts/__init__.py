@@ -1,1 +1,1 @@
-"""Programs that scripts hold as text, and the prelude's functions."""
+"""Programs in texts, and the prelude's functions."""

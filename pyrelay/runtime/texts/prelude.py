@@ -15,19 +15,16 @@ import torch
 from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, Span
-from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
 from ...ir.module import EMPTY, Module
 from ...ir.names import Names
 from ...ir.op import Op
 from ...ir.types import (
     BOOL,
-    DTYPES,
     FLOAT,
     INT,
     PRELUDE,
     AdtType,
-    TensorType,
     TupleType,
     Type,
 )
@@ -39,9 +36,10 @@ from ...translate.source.definition import Definition, DerivedFunction, meaning
 from ...translate.translator import translate
 from ..border.places import Parameter
 from ..calls.entry import Entry
+from ..compile.derived import pullback_of
 from ..compile.program import Program
-from ..interop.pullback import pullback_of
 from ..values.text import describe
+from ..values.values import tensor_type
 
 _NUMBERS: Final[dict[type, Type]] = {bool: BOOL, int: INT, float: FLOAT}
 _entries: Final[dict[Any, Entry]] = {}
@@ -71,8 +69,7 @@ def call(function: LibraryFunction, args: tuple[Any, ...]) -> Any:
 def _type(value: Any, function: str, name: str) -> Type | None:
     """Return the type of an argument, None for a function. Raises RunError for what has none."""
     if isinstance(value, torch.Tensor):
-        dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
-        return TensorType(tuple(Dim.of(int(n)) for n in value.shape), dtype)
+        return tensor_type(value, f"relay.{function}")
     if type(value) in _NUMBERS:
         return _NUMBERS[type(value)]
     if isinstance(value, list | List):
@@ -164,4 +161,4 @@ _IN_PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "iterate": _iterate,
     "nat_iterate": lambda f, n: _iterate(f, int(n)),
 }
-"""The functions that give functions: each of these is compiled where it is called."""
+"""The functions that return functions: each of these is compiled where it is called."""

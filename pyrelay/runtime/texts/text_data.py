@@ -32,7 +32,7 @@ def data_of(module: Module) -> UserData:
 
 def classes_of(data: UserData) -> Mapping[str, type]:
     """Return the classes by the names of the constructors, alone and behind that of their data
-    type, `List::Nil`, which tells those apart that share a name."""
+    type, `List::Nil`, which distinguishes those that share a name."""
     found: dict[str, type] = {}
     for adt, form in data.representations.items():
         for made in form.classes if isinstance(form, Instances) else ():

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
@@ -20,10 +22,11 @@ from ...diagnostics.catalogue.text import DamagedData
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.misspelt import nearest
 from ...infer import infer
-from ...ir.expr import Function, Rule
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Call, Function, GlobalVar, Rule
 from ...ir.module import Module
 from ...ir.traverse import free_globals
-from ...ir.types import Type
+from ...ir.types import Substitution, TensorType, Type, TypeVar, subtypes
 from ...ir.verify import Stage, VerifyError, verify
 from ...passes.ranks import Ranks, open_count
 from ...prelude.library import LINKED
@@ -33,19 +36,16 @@ from ...text.json import from_json, to_json
 from ...text.parser import parse_module
 from ...text.printer import to_text
 from ..border.places import Parameter
-from ..calls.derive import derive
+from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..calls.describing import may_join
 from ..calls.entry import Entry
-from ..calls.open_program import OpenProgram
-from ..calls.rank_reader import RankReader
+from ..calls.open_program import OpenProgram, RankReader
 from ..calls.runner import CacheInfo
+from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
-from ..compile.show import difference, explanation, stage_text, type_text
-from ..compile.warn import warn
-from ..interop.pullback import pullback_of
+from ..compile.show import Inspected
 from ..values.representation import UserData
 from .text_data import classes_of, data_of
-from .text_instances import instance, type_vars, types_of_values
 
 Derived: TypeAlias = "tuple[Rule, tuple[int, ...] | None, bool, bool]"
 """How a function is a transform of another: the rule, the parameters, `single` and `has_aux`."""
@@ -127,7 +127,7 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
 
 
 @final
-class ModuleFunction:
+class ModuleFunction(Inspected):
     """A function of a module: call it, check it, differentiate it, look inside."""
 
     def __init__(
@@ -151,7 +151,7 @@ class ModuleFunction:
         self._hits = 0
         self._base: Final = name if base is None else base
         self._derived: Final = derived
-        self._open: Final = type_vars(self._given.functions[self._base])
+        self._open: Final = _type_vars(self._given.functions[self._base])
         self._instances: Final[dict[tuple[tuple[str, Type], ...], ModuleFunction]] = {}
         self._opened: Final = OpenProgram(self._given, name, data)
         self._at: Final[dict[Ranks, ModuleFunction]] = {}
@@ -160,9 +160,9 @@ class ModuleFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile at the first call, and run. Raises CheckError and RunError."""
-        told = self._told(args, kwargs)
-        if told is not None:
-            return told(*args, **kwargs)
+        typed = self._at_types(args, kwargs)
+        if typed is not None:
+            return typed(*args, **kwargs)
         if "_entry" in self.__dict__:
             self._hits += 1
         elif not may_compile():
@@ -171,9 +171,9 @@ class ModuleFunction:
 
     def interpret(self, *args: Any, **kwargs: Any) -> Any:
         """Run in the reference evaluator instead of compiled code."""
-        told = self._told(args, kwargs)
-        if told is not None:
-            return told.interpret(*args, **kwargs)
+        typed = self._at_types(args, kwargs)
+        if typed is not None:
+            return typed.interpret(*args, **kwargs)
         return self._entry.interpret(self._bound(args, kwargs))
 
     def __repr__(self) -> str:
@@ -184,33 +184,8 @@ class ModuleFunction:
 
     def check(self) -> Report:
         """Check the function and everything it reaches. Raises CheckError."""
-        _ = self._program.derived
-        return Report(self._program.warnings)
-
-    @property
-    def type(self) -> str:
-        """The inferred type, its sizes and the equations between them included."""
-        return type_text(self._program)
-
-    @property
-    def module(self) -> Module:
-        """The typed IR of the function and everything it reaches."""
-        return self._program.typed
-
-    def show(self, stage: str = "typed") -> str:
-        """Return the program at a stage: source, typed, anf, grad, simplified, regions or host."""
-        if stage == "source":
-            return to_text(self._given)
-        return stage_text(self._program, stage)
-
-    def explain(self) -> str:
-        """Return what kernels and regions the function becomes, what each moves and computes, and
-        why what is stored between them is."""
-        return explanation(self._program)
-
-    def diff(self, before: str, after: str) -> str:
-        """Return what changed between two stages, as a unified diff."""
-        return difference(self.show, before, after)
+        _ = self.program.derived
+        return Report(self.program.warnings)
 
     def cache_info(self) -> CacheInfo:
         """Return what is compiled and how often it was used."""
@@ -243,7 +218,7 @@ class ModuleFunction:
         )
         return self._transforms.setdefault(how, made)
 
-    def _told(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
+    def _at_types(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
         """Return the function at the types of its arguments, where it leaves types open and what is
         differentiated has to look into them."""
         if self._opened.is_open:
@@ -255,12 +230,12 @@ class ModuleFunction:
             return None
         params = self._given.functions[self._base].params
         given = [(p.ty, v) for p, v in zip(params, values, strict=False) if p.ty is not None]
-        types = types_of_values(self._given, self._data).solve(given, self._open)
+        types = _types_of_values(self._given, self._data).solve(given, self._open)
         key = tuple(types.items())
         if not types:
             return None
         if key not in self._instances:
-            module, name = instance(self._given, self._base, types)
+            module, name = _instance(self._given, self._base, types)
             for rule, wrt, single, has_aux in self._derived:
                 module, name = derive(module, name, rule, wrt, single=single, has_aux=has_aux)
             made = ModuleFunction(module, name, self._data, joins=self._joins)
@@ -269,7 +244,7 @@ class ModuleFunction:
         return self._instances[key]
 
     def _at_ranks(self, values: tuple[Any, ...]) -> ModuleFunction:
-        fields = types_of_values(self._given, self._data).fields
+        fields = _types_of_values(self._given, self._data).fields
         ranks = RankReader(self._opened.parameters, fields).ranks(values)
         if ranks not in self._at:
             program = self._opened.at(ranks)
@@ -282,14 +257,20 @@ class ModuleFunction:
     def _function(self) -> Function:
         return self._given.functions[self._entry_name]
 
+    @property
+    def source_text(self) -> str:
+        """The text of the function and everything it reaches."""
+        return to_text(self._given)
+
     @cached_property
-    def _program(self) -> Program:
+    def program(self) -> Program:
+        """The program of the function, at the first ranks of tensors of any rank."""
         return self._opened.first()
 
     @cached_property
     def _entry(self) -> Entry:
-        program = self._program
-        warn(program.warnings)
+        program = self.program
+        program.warn()
         parameters = tuple(
             Parameter(p.name, p.ty, p.span) for p in program.function.params if p.ty is not None
         )
@@ -341,3 +322,40 @@ def parse(source: str | Path, name: str = "<text>") -> RelayModule:
         return RelayModule(program)
     library = RELAY_LINKED if dialect_of(source) is RELAY else LINKED
     return RelayModule(parse_module(source, name, library=library))
+
+
+def _type_vars(function: Function) -> tuple[str, ...]:
+    """Return the names of the types that the parameters of a function leave open."""
+    own = {p.name for p in function.type_params if isinstance(p, TypeVar)}
+    named = type_vars_of(v.ty for v in function.params if v.ty is not None)
+    return tuple(name for name in named if name in own)
+
+
+def _instance(module: Module, entry: str, types: Mapping[str, Type]) -> tuple[Module, str]:
+    """Return the module with an entry that calls another at types for its type parameters, and its
+    name. A program takes values of a type parameter whatever they are; a gradient has to look into
+    them, so it is taken of an entry of its own for the types of the arguments. Sizes stay open."""
+    base = module.functions[entry]
+    name = f"{entry}.{len(module.functions)}"
+    at = Substitution({}, dict(types))
+    params = tuple(replace(p, ty=None if p.ty is None else at(p.ty)) for p in base.params)
+    callee = GlobalVar(entry, span=base.span)
+    body = Call(callee, params, span=base.span)
+    kept = tuple(p for p in base.type_params if p.name not in types)
+    sizes = tuple(DimVar(n) for n in dict.fromkeys(_sizes(types)))
+    made = Function(params, body, None, (*kept, *sizes), base.name, span=base.span)
+    return module.with_functions({name: made}), name
+
+
+def _sizes(types: Mapping[str, Type]) -> list[str]:
+    tensors = (p for ty in types.values() for p in subtypes(ty) if isinstance(p, TensorType))
+    return [str(dim) for ty in tensors for dim in ty.shape]
+
+
+def _types_of_values(module: Module, data: UserData) -> TypesOfValues:
+    """Return what reads types off values of a module's data types; sizes get names that no text
+    has."""
+    numbers = count(1)
+    return TypesOfValues(
+        definitions_in(module.adts, data), lambda _: Dim.of(f"size {next(numbers)}")
+    )

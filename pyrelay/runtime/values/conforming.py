@@ -1,6 +1,6 @@
-"""Whether a value has a type: what the result of an implementation is held to.
+"""Whether the result of an implementation has its declared type.
 
-Types hold sizes by name. Those that the operands show are known; one that only the result shows,
+Types name their sizes. Those that the operands show are known; one that only the result shows,
 as that of `nonzero`, is learnt from its first mention and must be the same at the others.
 """
 
@@ -27,7 +27,7 @@ from ...lower_torch.constants import torch_dtype
 from ...lower_torch.scalars import tensor_of
 from ..border.argument_sizes import NoSize, solve_dim
 from .text import describe
-from .values import follow, size_paths
+from .values import follow, size_paths, tensor_type
 
 
 @final
@@ -59,7 +59,7 @@ class Shapes:
             self.learn_dim(dim, follow(value, path))
 
     def learn_dim(self, dim: Dim, value: int) -> None:
-        """Note the value of a size, and the one name in it that it tells."""
+        """Note the value of a size, and that of the one unknown name in it."""
         if dim.name is not None:
             self._names.setdefault(dim.name, value)
             return
@@ -119,7 +119,7 @@ class Shapes:
     def _tuple(self, value: Any, fields: tuple[Type, ...]) -> Fitted:
         if not isinstance(value, tuple | list):
             return _NO
-        items = cast("tuple[Any, ...]", tuple(value))  # torch gives tuples with named fields
+        items = cast("tuple[Any, ...]", tuple(value))  # torch returns tuples with named fields
         if len(items) != len(fields):
             return _NO
         found = [self.fitted(v, t) for v, t in zip(items, fields, strict=True)]
@@ -163,8 +163,7 @@ class Shapes:
         """Return what a value is, in the words of the annotations."""
         match value:
             case torch.Tensor() if str(value.dtype).removeprefix("torch.") in DTYPES:
-                dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
-                text = show(TensorType(tuple(Dim.of(int(n)) for n in value.shape), dtype))
+                text = show(tensor_type(value, ""))
                 return text if self._is_here(value) else f"{text} on {value.device}"
             case tuple() if value:
                 fields = cast("tuple[Any, ...]", value)

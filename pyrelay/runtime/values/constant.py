@@ -10,10 +10,10 @@ import torch
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE
-from ...ir.dims import Dim
 from ...ir.expr import Constant, TensorData
-from ...ir.types import DTYPES, TensorType
+from ...ir.types import DType
 from .text import describe
+from .values import tensor_type
 
 
 @final
@@ -22,12 +22,12 @@ class Const:
 
     def __init__(self, value: torch.Tensor) -> None:
         self.value: Final = value
-        dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
+        ty = tensor_type(value, "relay.const")
+        assert isinstance(ty.dtype, DType)
         flat = value.detach().cpu().contiguous().reshape(-1)
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        shape = tuple(int(n) for n in value.shape)
-        ty = TensorType(tuple(Dim.of(n) for n in shape), dtype)
-        self.__relay__: Final = Constant(TensorData(dtype, shape, data), ty, span=NOWHERE)
+        elements = TensorData(ty.dtype, tuple(value.shape), data)
+        self.__relay__: Final = Constant(elements, ty, span=NOWHERE)
 
     def __repr__(self) -> str:
         return f"relay.const({describe(self.value)})"

@@ -22,7 +22,7 @@ Number: TypeAlias = int | float  # a bool is an int
 def values_equal(left: Any, right: Any) -> bool:
     """Return whether two values are equal in every part.
 
-    Tensors are compared by dtype, shape and elements, so one that holds NaN differs from itself;
+    Tensors are compared by dtype, shape and elements, so one with NaN in it differs from itself;
     numbers by kind and value, where one meets a tensor at the tensor's dtype; instances by their
     class and their fields. Values of any depth are taken, and what is shared is compared once.
     Raises RunError for values that are not compared, such as functions.

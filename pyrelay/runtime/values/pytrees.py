@@ -2,8 +2,8 @@
 
 The children of a record of parameters or gradients are its tensors, by name, those of a list its
 elements, and those of an instance of a data type its fields but for texts. What a caller's function
-returns takes the place of a leaf unchecked, as these libraries expect. JAX is told only where the
-program has imported it.
+returns takes the place of a leaf unchecked, as these libraries expect. JAX learns of them only
+where the program has imported it.
 """
 
 from __future__ import annotations

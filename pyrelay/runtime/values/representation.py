@@ -186,8 +186,8 @@ def maker(cls: type, names: Sequence[str]) -> Maker:
     if all(slots):
         lines += [f"    set{i}(new, v{i})" for i in range(len(names))]
     else:
-        lines += ["    held = new.__dict__"]
-        lines += [f"    held[{name!r}] = v{i}" for i, name in enumerate(names)]
+        lines += ["    fields = new.__dict__"]
+        lines += [f"    fields[{name!r}] = v{i}" for i, name in enumerate(names)]
     namespace: dict[str, Any] = {"create": object.__new__, "cls": cls}
     namespace |= {f"set{i}": setter for i, setter in enumerate(slots)}
     exec("\n".join([*lines, "    return new"]), namespace)

@@ -85,7 +85,7 @@ def describe(value: Any, levels: int = 8) -> str:
 
 
 def _describe_items(items: Sequence[Any], levels: int) -> str:
-    """Return a tuple with what is in it, the first few; a list too, unless it holds numbers."""
+    """Return a tuple with what is in it, the first few; a list too, unless it is one of numbers."""
     if isinstance(items, list) and isinstance(items[0] if items else 0, bool | int | float):
         return "a list"
     is_number = [isinstance(v, str | bool | int | float) for v in items[:_SHOWN]]

@@ -8,10 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
+from ...diagnostics.catalogue.call import WrongCall
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.source import NOWHERE
 from ...ir.dims import Dim
-from ...ir.types import RefType, SizeType, TensorType, TupleType, Type
+from ...ir.types import DTYPES, RefType, SizeType, TensorType, TupleType, Type
+
+if TYPE_CHECKING:
+    import torch
 
 
 @final
@@ -28,7 +34,7 @@ class Cell:
 
     def shadow_of(self, cell: Cell, zero: Any) -> Cell:
         """Return the shadow of a cell in the run of a backward function that this cell stands for;
-        it holds `zero` when it is first asked for."""
+        it starts as `zero`."""
         if self._shadows is None:
             self._shadows = {}
         found = self._shadows.get(cell)
@@ -38,6 +44,16 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"Cell({self.value!r})"
+
+
+def tensor_type(value: torch.Tensor, function: str) -> TensorType:
+    """Return the type of a tensor. Raises RunError, as of a call of a function, for a dtype that
+    programs do not have."""
+    name = str(value.dtype).removeprefix("torch.")
+    if name not in DTYPES:
+        why = f"takes no tensor of dtype {name}; there are {', '.join(DTYPES)}"
+        raise RunError(WrongCall(function, NOWHERE, why))
+    return TensorType(tuple(Dim.of(int(n)) for n in value.shape), DTYPES[name])
 
 
 class Reach(Enum):

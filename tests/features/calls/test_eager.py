@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -29,6 +30,21 @@ def test_help_shows_what_a_call_takes() -> None:
 def test_a_call_that_does_not_fit_says_so() -> None:
     with pytest.raises(RunError, match="missing a required argument: 'dim'"):
         relay.softmax(torch.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("relay.tanh", relay.tanh),
+        ("relay.const", relay.const),
+        ("relay.foldl", lambda x: relay.foldl(relay.add, x, [x])),
+    ],
+)
+def test_a_tensor_of_a_dtype_that_programs_do_not_have_is_refused(
+    name: str, call: Callable[[torch.Tensor], object]
+) -> None:
+    with pytest.raises(RunError, match=f"`{name}`: takes no tensor of dtype complex64"):
+        call(torch.ones(2, dtype=torch.complex64))
 
 
 def test_arguments_that_torch_takes_one_by_one_are() -> None:

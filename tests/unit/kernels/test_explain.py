@@ -39,7 +39,7 @@ def test_a_program_is_shown_with_what_its_kernels_cost() -> None:
 
 
 def test_a_whole_training_step_is_one_region() -> None:
-    program = steps.lenet_step.runner._looked_at
+    program = steps.lenet_step.runner.program
     cut = program.regions
     assert outlined_of(cut).regions == ("region.1",)
     outside = [n for n in post_order(cut.functions["lenet_step"].body) if isinstance(n, Call)]

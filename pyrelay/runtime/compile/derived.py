@@ -1,4 +1,8 @@
-"""The programs that torch autograd runs for another: its value with the pullback, its gradient."""
+"""Programs made of others: transforms, the pullback and the gradient for torch autograd.
+
+A transform is a node of the IR around the base entry; inference and the gradient pass do the rest,
+exactly as for a transform that a program mentions.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,32 @@ from ...ir.op import Effect, Op
 from ...ir.traverse import let, post_order
 from ...ir.types import is_differentiable
 from ...passes.simplify.promote_refs import promote_refs
-from ..calls.derive import derive
-from ..compile.program import Program
+from .program import Program
+
+
+def derive(
+    module: Module,
+    entry: str,
+    rule: Rule,
+    wrt: tuple[int, ...] | None,
+    *,
+    single: bool = True,
+    has_aux: bool = False,
+) -> tuple[Module, str]:
+    """Return a translated module with an entry that is a transform of another; and its name.
+
+    `wrt` are positions of parameters, None for all with floats.
+    """
+    base = module.functions[entry]
+    name = f"{rule.value}.{entry}"
+    span = base.span.derived(f"{rule.value} of {base.name}")
+    params = tuple(replace(p) for p in base.params)
+    transform = Transform(
+        rule, GlobalVar(entry, span=span), wrt, single=single, has_aux=has_aux, span=span
+    )
+    body = Call(transform, params, span=span)
+    function = Function(params, body, name=name, span=span)
+    return module.with_functions({name: function}), name
 
 
 def pullback_of(program: Program) -> Program | None:
