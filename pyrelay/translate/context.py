@@ -101,6 +101,8 @@ class Context:
     """The local names that a closure which is still named has captured, and where."""
     rounds: dict[str, Span] = field(default_factory=dict[str, Span])
     """The names that each round of a loop around assigns, and the loop."""
+    carried: frozenset[str] = frozenset()
+    """The names that a loop around carries from one round to the next."""
     displays: dict[ast.expr, Type] = field(default_factory=dict[ast.expr, Type])
     """The types of the elements of lists written out where something else tells them."""
     assigned: dict[str, Span | None] = field(default_factory=dict[str, "Span | None"])

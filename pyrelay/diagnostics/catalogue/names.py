@@ -141,10 +141,10 @@ class SharedItem:
 
 @dataclass(frozen=True, slots=True)
 class CaptureInLoop:
-    """A function that is kept in a list has captured a name that each round of a loop assigns.
+    """A function that outlives a round of a loop has captured a name that each round assigns.
 
-    In Python all functions so made see the value of the last round; a compiled closure holds the
-    value it was made with.
+    It does so in a list, or under a name that the loop carries. In Python such functions see the
+    value of the last round; a compiled closure holds the value it was made with.
     """
 
     span: Span

@@ -55,6 +55,7 @@ from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
 from ..names.closures import note_lambdas
 from ..names.environment import Bound, Holder, Static
+from ..names.kept_functions import check_kept
 from ..names.static import static_value
 from ..source.definition import meaning
 from ..types.declared_types import declared_type
@@ -129,6 +130,8 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
             renew(cx, known.value, code, cx.span(value))
         cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
         return
+    if target.id in cx.carried:
+        check_kept(cx, value)
     found, model = origin(cx, value, target), _model_of(cx, value)
     cx.wanted = target.id if target.id in cx.once else None
     expr = model_operand(cx, value) or (yield cx.walk(cx, value))

@@ -213,10 +213,11 @@ def _function(
             _note_view(cx, head.stmt)
             _note_outside(cx, head.stmt, counts.iteration)
         ends = LoopEnds(leave=frame.end, again=again)
-        rounds = cx.rounds
+        rounds, carried = cx.rounds, cx.carried
         cx.rounds = {**rounds, **dict.fromkeys(frame.flow.assigned[head.stmt], head.span)}
+        cx.carried = carried.union(head.names)
         body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
-        cx.rounds = rounds
+        cx.rounds, cx.carried = rounds, carried
         return code.close(body)
 
     body = yield _guarded(cx, head, round_, exit_)

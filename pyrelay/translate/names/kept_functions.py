@@ -1,8 +1,9 @@
 """Functions that outlive the round of a loop in which they are made.
 
 Python's closures see the values that names have when they are called, compiled ones those that the
-names had when they were made. A function that is kept in a list while a name that it captures gets
-another value in the next round would so give something else than in Python; it is refused.
+names had when they were made. A function that is kept, in a list or under a name that the loop
+carries, while a name that it captures gets another value in the next round would differ from
+Python; it is refused.
 """
 
 from __future__ import annotations
@@ -16,13 +17,20 @@ from .flow import Nested, reads
 
 
 def check_kept(cx: Context, node: ast.expr) -> None:
-    """Report a function that is put into a list and has captured what each round changes."""
-    function = _function(cx, node)
-    if function is None or not cx.rounds:
+    """Report a function that outlives its round, in a list or under a name that the loop carries,
+    and has captured a name that each round assigns."""
+    if not cx.rounds:
         return
-    for name in sorted(reads(function)):
-        if name in cx.rounds:
-            cx.program.report(CaptureInLoop(cx.span(node), name, cx.rounds[name]))
+    pending = [node]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, ast.IfExp):
+            pending += (value.orelse, value.body)
+            continue
+        function = _function(cx, value)
+        changed = [] if function is None else sorted(reads(function) & cx.rounds.keys())
+        if changed:
+            cx.program.report(CaptureInLoop(cx.span(value), changed[0], cx.rounds[changed[0]]))
             return
 
 
