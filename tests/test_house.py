@@ -47,11 +47,16 @@ def test_a_file_has_at_most_500_lines_and_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(text)), "the module has no docstring"
 
 
-def test_no_modules_of_the_runtime_import_each_other_in_a_circle() -> None:
+WITH_CIRCLES = {"diagnostics", "infer", "ir", "operators", "text", "translate"}
+"""Packages of which some modules still import each other."""
+
+
+def test_modules_import_each_other_in_no_circle() -> None:
     graph = grimp.build_graph("pyrelay")  # with the imports inside functions, and for types alone
-    modules = {m for m in graph.modules if m.startswith("pyrelay.runtime.")}
-    imports = {m: sorted(graph.find_modules_directly_imported_by(m) & modules) for m in modules}
-    assert [group for group in components(imports) if len(group) > 1] == []
+    imports = {m: sorted(graph.find_modules_directly_imported_by(m)) for m in graph.modules}
+    circles = [group for group in components(imports) if len(group) > 1]
+    packages = {str(module).split(".")[1] for group in circles for module in group}
+    assert packages == WITH_CIRCLES, circles
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
