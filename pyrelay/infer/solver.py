@@ -424,10 +424,15 @@ class Solver(DTypes):
             case TensorType((), dtype), TensorType((), wanted) if self.is_weaker(dtype, wanted):
                 self.meet(dtype, wanted)
             case TupleType(a), TupleType(b) if len(a) == len(b):
-                for x, y in zip(a, b, strict=True):
-                    self.flow(x, y)
+                self._flow_all(a, b)
+            case FnType(a, r), FnType(b, s) if len(a) == len(b):
+                self._flow_all((*b, r), (*a, s))
             case _:
                 self._flow_to_equal(actual, expected)
+
+    def _flow_all(self, actual: Iterable[Type], expected: Iterable[Type]) -> None:
+        for one, other in zip(actual, expected, strict=True):
+            self.flow(one, other)
 
     def _flow_to_equal(self, actual: Type, expected: Type) -> None:
         if actual != expected and isinstance(actual, TypeHole):

@@ -26,6 +26,7 @@ from ..lists.lists import as_list, searched
 from ..lists.ordering import Extreme, extreme_call, sorted_call
 from ..names.static import static_value
 from .attributes import static_argument
+from .method_calls import special_use
 from .operators import operator_call
 from .strings import read_text
 
@@ -92,8 +93,12 @@ def _len(cx: Context, node: ast.Call) -> Steps[Expr]:
     if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "shape":
         tensor = yield cx.expression(node.args[0].value)
         return Call(sizes.rank, (tensor,), {}, span=span)
-    value = grown_value(cx, node.args[0]) or (yield cx.expression(node.args[0]))
-    return Call(sizes.dim_size, (value,), {"dim": 0}, span=span)
+
+    def plain(operand: ast.expr) -> Steps[Expr]:
+        value = grown_value(cx, operand) or (yield cx.expression(operand))
+        return Call(sizes.dim_size, (value,), {"dim": 0}, span=span)
+
+    return (yield special_use(cx, node, "__len__", node.args, plain))
 
 
 def _list(cx: Context, node: ast.Call) -> Steps[Expr]:

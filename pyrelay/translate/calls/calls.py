@@ -37,6 +37,7 @@ from ..context import Context
 from ..control.conditions import is_assert_never, never
 from ..data.construction import construct_call
 from ..data.data_class import refusal
+from ..data.methods import SYMBOLS
 from ..data.unions import is_data_class, is_users_class, may_be_field
 from ..lists.list_append import grown_value, hold_stored
 from ..lists.list_changes import refuse_change
@@ -63,7 +64,7 @@ from .builtin_calls import CALLS, IN_LOOPS
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call, operands
 from .library import library_call
-from .method_calls import Otherwise, method_use, no_method
+from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
 from .operators import operator_call
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
 
@@ -88,8 +89,20 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.func, ast.Name)
         return (yield model_call(cx, node, node.func.id, entry.model))
+    if not isinstance(entry, Bound) or entry.function is not None or node.keywords:
+        return (yield _function_call(cx, node, entry if isinstance(entry, Bound) else None))
+
+    def plain(function: ast.expr, *args: ast.expr) -> Steps[Expr]:
+        made = ast.copy_location(ast.Call(function, [*args], []), node)
+        return _function_call(cx, made, entry)
+
+    written = (node.func, *node.args)
+    return (yield special_use(cx, node, SYMBOLS[ast.Call], written, plain))
+
+
+def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Expr]:
     callee = yield _callee(cx, node)
-    if isinstance(entry, Bound) and entry.function is not None:
+    if entry is not None and entry.function is not None:
         return (yield local_call(cx, node, callee, entry.function))
     if node.keywords:
         instead = "pass arguments by position: the names of its parameters are not known"
@@ -235,6 +248,8 @@ def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
     for known, op in BUILTINS.items():
         if function is known:
             return (yield operator_call(cx, node, op))
+    if function is dataclasses.replace and (made := (yield replace_call(cx, node))) is not None:
+        return made
     stated = ast.copy_location(ast.Expr(node), node)
     if is_assert_never(cx, stated):
         return (yield never(cx, stated))
@@ -263,7 +278,7 @@ def _not_compiled(cx: Context, node: ast.Call, function: Any) -> Expr:
 def _instead_of(function: FunctionType) -> str:
     """Return what to write instead of a call of a function that is not compiled."""
     if function is dataclasses.replace:
-        return "make a new value, with the other fields as they are: `P(x=2.0, y=p.y)`"
+        return "test the class first, or make a new value: `P(x=2.0, y=p.y)`"
     if function.__module__.split(".")[0] in sys.stdlib_module_names:
         return "call it outside of compiled code, and pass the result as an argument"
     return f"decorate `{function.__name__}` with @relay"

@@ -23,6 +23,7 @@ from ...operators.host.sizes import rank, shape
 from ...operators.primitive.view import permute, transpose
 from ..context import Context, in_turn
 from ..control.conditions import as_value, branch, condition, field_left, tells
+from ..data.methods import SYMBOLS, reflected
 from ..data.unions import may_be_field
 from ..lists.list_append import grown_value, turned
 from ..lists.lists import comprehension, display
@@ -36,7 +37,7 @@ from ..names.narrowing import value_at
 from ..names.static import static_value
 from .calls import call, missing_attribute, unknown_method
 from .functions import model_function
-from .method_calls import Otherwise, method_use
+from .method_calls import Otherwise, method_use, special_use
 from .strings import text
 from .subscripts import subscript
 from .tables import BINARY, COMPARISON, UNARY
@@ -150,13 +151,27 @@ _ATTRIBUTES: Final[dict[str, Callable[[Expr, Any], Expr]]] = {
 
 
 def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:
-    left = yield cx.expression(node.left)
-    right = yield cx.expression(node.right)
-    call = Call(BINARY[type(node.op)], (left, right), {}, span=cx.span(node))
-    return records.arithmetic(cx, node, left, right) or call
+    def plain(left: ast.expr, right: ast.expr) -> Steps[Expr]:
+        values = yield in_turn((cx.expression(left), cx.expression(right)))
+        call = Call(BINARY[type(node.op)], tuple(values), {}, span=cx.span(node))
+        return records.arithmetic(cx, node, *values) or call
+
+    name, left, right = SYMBOLS.get(type(node.op), ""), node.left, node.right
+    if static_value(cx, left) is None:
+        return (yield special_use(cx, node, name, (left, right), plain))
+    swapped = (right, left)
+    return (yield special_use(cx, node, reflected(name), swapped, lambda b, a: plain(a, b)))
 
 
 def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
+    def plain(operand: ast.expr) -> Steps[Expr]:
+        return _of_one(cx, ast.copy_location(ast.UnaryOp(node.op, operand), node))
+
+    name = SYMBOLS.get(type(node.op), "")
+    return (yield special_use(cx, node, name, (node.operand,), plain))
+
+
+def _of_one(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
     is_not = isinstance(node.op, ast.Not)
     operand = yield (condition(cx, node.operand) if is_not else cx.expression(node.operand))
     negated = records.negation(cx, node, operand)
@@ -195,10 +210,15 @@ def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
     span = cx.span(node)
     if (instead := _test_of_none(node)) is not None:
         return cx.refuse(Unsupported(span, f"`{ast.unparse(node)}`", instead))
-    left = yield cx.expression(node.left)
     if len(node.ops) == 1:
-        right = yield cx.expression(node.comparators[0])
-        return _compared(node.ops[0], left, right, span)
+
+        def plain(left: ast.expr, right: ast.expr) -> Steps[Expr]:
+            values = yield in_turn((cx.expression(left), cx.expression(right)))
+            return _compared(node.ops[0], values[0], values[1], span)
+
+        name, operands = SYMBOLS.get(type(node.ops[0]), ""), (node.left, node.comparators[0])
+        return (yield special_use(cx, node, name, operands, plain))
+    left = yield cx.expression(node.left)
     steps: list[tuple[list[Binding], Expr]] = []
     bindings: list[Binding] = []
     left = atom(left, "side", into(bindings))
@@ -242,6 +262,16 @@ def _conditional(cx: Context, node: ast.IfExp) -> Steps[Expr]:
     return (yield branch(cx, node.test, then, otherwise, cx.span(node)))
 
 
+def _subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
+    def plain(value: ast.expr, place: ast.expr) -> Steps[Expr]:
+        return subscript(cx, ast.copy_location(ast.Subscript(value, place, ast.Load()), node))
+
+    if isinstance(node.slice, ast.Slice | ast.Tuple):
+        return (yield subscript(cx, node))
+    operands = (node.value, node.slice)
+    return (yield special_use(cx, node, SYMBOLS[ast.Subscript], operands, plain))
+
+
 def _tuple(cx: Context, node: ast.Tuple) -> Steps[Expr]:
     return Tuple((yield cx.expressions(node.elts)), span=cx.span(node))
 
@@ -273,7 +303,7 @@ _TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {
     ast.ListComp: comprehension,
     ast.Name: _name,
     ast.Starred: _starred,
-    ast.Subscript: subscript,
+    ast.Subscript: _subscript,
     ast.Tuple: _tuple,
     ast.UnaryOp: _unary,
 }

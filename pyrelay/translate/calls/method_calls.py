@@ -34,6 +34,7 @@ from ...ir.types import AdtType, Type, show
 from ...operators.host.loop import by_type
 from ..context import Context, in_turn
 from ..control.conditions import excluded_before
+from ..data.construction import construct_call
 from ..data.data_class import place_of
 from ..data.families import Family, families, is_translatable
 from ..data.methods import CALLED, READ, Method, MethodKind, kind_of
@@ -48,6 +49,10 @@ from .functions import definition_call
 
 Otherwise: TypeAlias = Callable[[ast.expr], Steps[Expr]]
 """Translates the same syntax of a value that has no such method; the argument is its receiver."""
+
+
+Plain: TypeAlias = Callable[..., Steps[Expr]]
+"""Translates an operator of values that are no instances of a user's class."""
 
 
 def method_use(
@@ -85,6 +90,29 @@ def method_use(
     if len(found) == 1 and (otherwise is None or ty is not None):
         return let(bindings, (yield _on_classes(use, found[0], found[0].members)))
     return let(bindings, (yield _by_type(use, found, otherwise, bindings)))
+
+
+def special_use(
+    cx: Context, node: ast.expr, name: str, written: Sequence[ast.expr], plain: Plain
+) -> Steps[Expr]:
+    """Translate an operator of Python as the method `name` of the first operand where that is an
+    instance of a class which has one, else as `plain` does."""
+    found = families(cx.program, name, cx.annotations.namespace, CALLED) if name else ()
+    if not found or static_value(cx, written[0]) is not None:
+        return (yield plain(*written))
+    bindings: list[Binding] = []
+    operands: list[ast.expr] = []
+    for operand in written:
+        if _is_fixed(cx, operand):
+            operands.append(operand)
+        else:
+            value = yield cx.expression(operand)
+            operands.append(_named(cx, operand, atom(value, "operand", into(bindings))))
+    first, *others = operands
+    method = ast.copy_location(ast.Attribute(first, name, ast.Load()), node)
+    call = ast.copy_location(ast.Call(method, others, []), node)
+    used = yield method_use(cx, call, lambda receiver: plain(receiver, *others))
+    return let(bindings, (yield plain(*operands)) if used is None else used)
 
 
 def _bound_method(use: _Use) -> Steps[Expr | None]:
@@ -357,12 +385,42 @@ def own_class(
 ) -> Steps[Expr]:
     """Translate the body of a method, in which the class of `self` is known."""
     name = ast.copy_location(ast.Name(parameter, ast.Load()), cx.definition.source.node)
-    head = cx.definition.source.head
-    found = cx.constructor(owner.cls, head)
+    return (yield _as_class(cx, name, owner.cls, walk, cx.definition.source.head))
+
+
+def _as_class(
+    cx: Context, name: ast.Name, cls: type, walk: Callable[[], Steps[Expr]], span: Span
+) -> Steps[Expr]:
+    """Translate an expression in which the class of a name is known."""
+    found = cx.constructor(cls, span)
     value = yield cx.expression(name)
     if found is None:
         return value
-    fields = fields_bound(found, head)
+    fields = fields_bound(found, span)
     note_class(cx, name, found, fields)
-    clause = Clause(of_class(found, head, fields), (yield walk()))
-    return Match(value, (clause, *excluded_before(cx, [found], head)), span=head)
+    clause = Clause(of_class(found, span, fields), (yield walk()))
+    return Match(value, (clause, *excluded_before(cx, [found], span)), span=span)
+
+
+def replace_call(cx: Context, node: ast.Call) -> Steps[Expr | None]:
+    """Translate `dataclasses.replace(p, x=...)`; None where the class of `p` is not seen: it is
+    known, or the one class in sight that has the fields."""
+    if len(node.args) != 1 or any(k.arg is None for k in node.keywords):
+        return None
+    changed = {k.arg: k.value for k in node.keywords if k.arg is not None}
+    in_sight = cx.program.data_classes(cx.annotations.namespace)
+    having = [c for c in in_sight if changed.keys() <= _fields(c).keys()]
+    classes = _classes_known(cx, node.args[0]) or having
+    if len(classes) != 1:
+        return None
+    (cls,) = classes
+    bindings: list[Binding] = []
+    value = atom((yield cx.expression(node.args[0])), "instance", into(bindings))
+    name, mark = _named(cx, node.args[0], value), cx.env.mark()
+    kept = {n: ast.Attribute(name, n, ast.Load()) for n in _fields(cls) if n not in changed}
+    values = {**changed, **{n: ast.copy_location(v, node) for n, v in kept.items()}}
+    keywords = [ast.copy_location(ast.keyword(n, v), node) for n, v in values.items()]
+    call = ast.copy_location(ast.Call(node.func, [], keywords), node)
+    made = yield _as_class(cx, name, cls, lambda: construct_call(cx, call, cls), cx.span(node))
+    cx.env.undo(mark)
+    return let(bindings, made)

@@ -6,6 +6,7 @@ class's union, and its body knows the class, as after `assert isinstance(self, C
 
 from __future__ import annotations
 
+import ast
 import functools
 import typing
 from collections.abc import Mapping, Sequence
@@ -46,6 +47,36 @@ class Method:
     definition: Definition
 
 
+SYMBOLS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "__add__",
+    ast.Sub: "__sub__",
+    ast.Mult: "__mul__",
+    ast.Div: "__truediv__",
+    ast.FloorDiv: "__floordiv__",
+    ast.Mod: "__mod__",
+    ast.Pow: "__pow__",
+    ast.MatMult: "__matmul__",
+    ast.USub: "__neg__",
+    ast.Eq: "__eq__",
+    ast.Lt: "__lt__",
+    ast.LtE: "__le__",
+    ast.Gt: "__gt__",
+    ast.GtE: "__ge__",
+    ast.Subscript: "__getitem__",
+    ast.Call: "__call__",
+}
+"""The methods that operators of Python stand for."""
+
+
+def reflected(name: str) -> str:
+    """Return the method that the right operand of an operator has for a left one of another
+    class."""
+    return f"__r{name.removeprefix('__')}"
+
+
+_SPECIAL: Final = frozenset((*SYMBOLS.values(), *map(reflected, SYMBOLS.values()), "__len__"))
+
+
 def kind_of(cls: type, name: str) -> MethodKind | None:
     """Return the kind of the method that a dataclass has under a name; None if it has none."""
     found = _found(cls, name)
@@ -67,13 +98,16 @@ def method(cls: type, name: str, union: Union, seen: Namespace) -> Method | None
 
 
 def _found(cls: type, name: str) -> tuple[type, MethodKind, FunctionType] | None:
-    if name.startswith("__") or name in getattr(cls, "__dataclass_fields__", {}):
+    is_internal = name.startswith("__") and name not in _SPECIAL
+    if is_internal or name in getattr(cls, "__dataclass_fields__", {}):
         return None
     home = next((base for base in cls.__mro__[:-1] if name in vars(base)), None)
     if home is None:
         return None
     kind, function = _unwrapped(vars(home)[name])
     if not isinstance(function, FunctionType) or hasattr(function, "__isabstractmethod__"):
+        return None
+    if function.__code__.co_filename == "<string>":  # `dataclass` has made it
         return None
     return home, kind, function
 
