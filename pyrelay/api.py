@@ -189,21 +189,35 @@ def create_model(
 
 
 def update_model_params(
-    model: Model,
-    grads: Grads | Mapping[str, torch.Tensor] | tuple[Any, ...],
+    model: Models,
+    grads: Grads | Mapping[str, torch.Tensor] | Sequence[Any],
     lr: float | None = None,
     *,
     optimizer: torch.optim.Optimizer | Optimizer | None = None,
 ) -> None:
     """Move the parameters of a model against a gradient, in place: the one mutation. Parameters
-    that require no gradient (`p.requires_grad_(False)`) stay. A gradient is a mapping by name, or
-    the nested tuple that a program returns.
+    that require no gradient (`p.requires_grad_(False)`) stay; of a list of models each is moved by
+    its gradient. A gradient is a mapping by name, or the nested tuple that a program returns.
 
     `optimizer` takes one of `relay.optim`, whose learning rate `lr` replaces for this update, or a
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
     An update is whole or does not happen, an interrupted one too; steps of `torch.optim` are as
     torch makes them. Raises RunError.
     """
+    if not isinstance(model, list | tuple):
+        _update(model, grads, lr, optimizer)
+        return
+    for each, part in zip(model, grads, strict=True):
+        _update(each, part, lr, optimizer)
+
+
+def _update(
+    model: Any,
+    grads: Any,
+    lr: float | None,
+    optimizer: torch.optim.Optimizer | Optimizer | None,
+) -> None:
+    """Move the parameters of one model against a gradient. Raises RunError."""
     expect_model(model, "relay.update_model_params")
     if isinstance(grads, tuple):
         grads = gradients_of(model, grads)

@@ -56,7 +56,7 @@ class ModelVar:
 
     function: str
     var: Var
-    part: Literal["params", "state", "model"]
+    part: Literal["params", "state", "model", "models"]
     instance: Instance
     place: ModelPlace | None = None
     """Where an explicit model comes from, which determines its optimiser."""

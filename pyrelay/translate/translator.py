@@ -20,8 +20,8 @@ from ..ir.expr import Binding, Expr, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.traverse import Steps, let, replace_params, run
-from ..ir.types import UNKNOWN, Type
-from ..prelude.library import link
+from ..ir.types import UNKNOWN, AdtType, Type
+from ..prelude.library import LIST, link
 from . import entries
 from .calls.expressions import expression
 from .calls.functions import annotated_definition
@@ -103,7 +103,7 @@ def translate(
     entry: Definition | DerivedFunction,
     statics: Mapping[str, StaticValue | PassedFunction] | None = None,
     implicit: Sequence[ModelUse] = (),
-    models: Sequence[ModelUse] = (),
+    models: Sequence[ModelUse | None] = (),
     varying: Collection[Place] = (),
     types: Mapping[str, Described] = MappingProxyType({}),
 ) -> Translation:
@@ -201,7 +201,7 @@ class _Given:
     definition: Definition
     statics: Mapping[str, StaticValue]
     implicit: Sequence[ModelUse]
-    models: Sequence[ModelUse]
+    models: Sequence[ModelUse | None]
     varying: Collection[Place]
     functions: Mapping[str, PassedFunction]
     """The relay functions that are passed, by parameter."""
@@ -414,8 +414,11 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
                 cx.env.set(parameter.name, Bound(atom=var, record=instance))
             elif instance is not None:
                 place = ParameterPlace(name, parameter.name)
-                cx.program.model_vars.append(ModelVar(name, var, "model", instance, place))
-                cx.env.set(parameter.name, Bound(atom=var, model=instance, places=(place,)))
+                part = "models" if parameter.is_list else "model"
+                cx.program.model_vars.append(ModelVar(name, var, part, instance, place))
+                entry = Bound(model=instance, places=(place,))
+                entry = Bound(items=entry) if parameter.is_list else entry
+                cx.env.set(parameter.name, replace(entry, atom=var))
         found.append(var)
     return found
 
@@ -457,11 +460,12 @@ def _type_of(program: Program, variable: ModelVar, spec: ModelSpec) -> Type:
             return params_type(spec)
         case "state":
             return state_type(spec)
-        case "model":
+        case "model" | "models" as part:
             assert variable.place is not None
             # A function that is passed models with several optimisers uses no memory.
             rules = {o.rule if o else None for o in program.updates.optimizers([variable.place])}
-            return model_type(spec, memory_type(spec, *rules) if len(rules) == 1 else UNKNOWN)
+            ty = model_type(spec, memory_type(spec, *rules) if len(rules) == 1 else UNKNOWN)
+            return AdtType(LIST, (ty,)) if part == "models" else ty
 
 
 def _mention_passed(program: Program, instance: Instance, given: _Given) -> None:

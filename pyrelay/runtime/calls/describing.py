@@ -31,6 +31,7 @@ from ...translate.types.described import (
 )
 from ..border.value_types import Typed, is_array, of_prelude, shape_and_dtype, solve, type_vars_of
 from ..models.model import Model
+from ..models.model_io import Models
 from ..models.records import Params
 from ..values.structure import distinct_tensors, parts
 from .open_program import RankReader
@@ -43,7 +44,7 @@ def may_join(values: Sequence[Any]) -> bool:
     contains a tensor that requires grad."""
     if not torch.is_grad_enabled():
         return False
-    if any(isinstance(v, Model | Params) for v in values):
+    if any(isinstance(v, Model | Models | Params) for v in values):
         return True
     return any(t.requires_grad for t in distinct_tensors(values))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...diagnostics.catalogue.call import WrongArgument
@@ -13,7 +14,7 @@ from ...translate.source.definition import Definition, ModelUse
 from ...translate.source.signature import Parameter
 from ...translate.translator import Translation
 from ..models.model import Model
-from ..models.model_io import Source
+from ..models.model_io import Models, Source
 from ..models.records import TensorRecord
 from ..values.text import describe
 
@@ -24,6 +25,9 @@ def check_model(function: Definition, parameter: Parameter, value: Any) -> None:
     if parameter.params is not None:
         _check_record(function, parameter, value)
     if parameter.model is None:
+        return
+    if parameter.is_list:
+        _check_list(function, parameter, value)
         return
     wanted = annotated_definition(parameter.model)
     if isinstance(value, Model) and wanted in (None, value.blueprint.spec.definition):
@@ -37,6 +41,29 @@ def check_model(function: Definition, parameter: Parameter, value: Any) -> None:
         actual = f"a model of {'the old ' if is_old else ''}`{value.blueprint.name}`"
     name, place = parameter.name, parameter.span
     raise RunError(WrongArgument(function.name, name, place, declared, actual, way))
+
+
+def _check_list(function: Definition, parameter: Parameter, value: Any) -> None:
+    """Stop if the value of a parameter annotated `list[Model[net]]` is no list of models of `net`
+    that one program serves. Raises RunError."""
+    if not isinstance(value, Models):
+        wanted = annotated_definition(parameter.model)
+        named = "net" if wanted is None else wanted.name
+        name, place, way = parameter.name, parameter.span, f"write `[relay.create_model({named})]`"
+        declared, actual = f"list[Model[{named}]]", describe(value)
+        raise RunError(WrongArgument(function.name, name, place, declared, actual, way))
+    for model in value:
+        check_model(function, replace(parameter, is_list=False), model)
+        first, other = value[0], model
+        if (first.blueprint.spec, first.training, first.frozen) != (
+            other.blueprint.spec,
+            other.training,
+            other.frozen,
+        ):
+            declared, way = "a list of models made alike", "make all with the same arguments"
+            actual = "models of different hyper-parameters, modes or frozen parameters"
+            name, place = parameter.name, parameter.span
+            raise RunError(WrongArgument(function.name, name, place, declared, actual, way))
 
 
 def _check_record(function: Definition, parameter: Parameter, value: Any) -> None:

@@ -21,7 +21,7 @@ from ...translate.source.definition import (
     MadeFunction,
 )
 from ..models.model import Model
-from ..models.model_io import Arguments
+from ..models.model_io import Arguments, Models
 from ..models.records import TensorRecord
 
 _MADE: Final = "__made__"
@@ -54,7 +54,7 @@ def note_made(
     function: Callable[..., Any], maker: Definition, names: list[str], args: Arguments
 ) -> None:
     """Let a function remember the call that made it, unless models are among its arguments."""
-    if any(isinstance(v, Model | TensorRecord) for v in args.values) or args.optimizers:
+    if any(isinstance(v, Model | Models | TensorRecord) for v in args.values) or args.optimizers:
         return
     functions = {n: f for n, f in args.statics if isinstance(f, _FUNCTIONS)}
     statics = tuple((n, v) for n, v in args.statics if n not in functions)

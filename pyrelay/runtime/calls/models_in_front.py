@@ -14,11 +14,14 @@ from typing import Any, TypeAlias, final
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
+from ...diagnostics.source import Span
 from ...ir.expr import Call, Expr, Function, GlobalVar, RefCreate, Rule, Tuple, Var
-from ...ir.types import RefType, TupleType
+from ...ir.types import AdtType, RefType, TupleType
+from ...translate.lists.list_append import chain, empty
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation
 from ..models.model import Model
+from ..models.model_io import Models
 
 Passed: TypeAlias = tuple[tuple[int, int], ...]
 """The arguments that are models to differentiate in: the index among the values, and which model of
@@ -58,14 +61,14 @@ def transformed(
 
 
 def passed(models: Sequence[Any], values: Sequence[Any]) -> Passed:
-    """Return the arguments that are among the models."""
-    return tuple(
-        (index, number)
-        for index, value in enumerate(values)
-        if isinstance(value, Model)
-        for number, model in enumerate(models)
-        if model is value
-    )
+    """Return the arguments that are among the models, or lists of some of these."""
+    numbers = {id(model): number for number, model in enumerate(models)}
+    found: list[tuple[int, int]] = []
+    for index, value in enumerate(values):
+        several = value if isinstance(value, Models) else (value,)
+        if all(isinstance(m, Model) and id(m) in numbers for m in several):
+            found += ((index, numbers[id(m)]) for m in several)
+    return tuple(found)
 
 
 def without(values: Sequence[Any], found: Passed) -> tuple[Any, ...]:
@@ -85,7 +88,9 @@ def with_models_in_front(
     _expect_no_optimizer(translation, found)
     base = translation.module.functions[translation.entry]
     leading, values = base.params[: 2 * len(implicit)], base.params[2 * len(implicit) :]
-    numbers = dict(found)
+    numbers: dict[int, list[int]] = {}
+    for index, number in found:
+        numbers.setdefault(index, []).append(number)
     front: dict[int, tuple[Var, Var]] = {}
     for number, definition in enumerate(models):
         if definition in implicit:
@@ -98,10 +103,8 @@ def with_models_in_front(
     rest: list[Var] = []
     for index, value in enumerate(values):
         if index in numbers:
-            params, state = front[numbers[index]]
-            content = Tuple((params, Tuple((), span=value.span)), span=value.span)
-            cell = RefCreate(content, span=value.span)
-            args.append(Tuple((cell, state), span=value.span))
+            made = [_made(*front[number]) for number in numbers[index]]
+            args.append(made[0] if isinstance(value.ty, TupleType) else _listed(made, value.span))
         else:
             rest.append(replace(value))
             args.append(rest[-1])
@@ -119,10 +122,23 @@ def with_models_in_front(
     )
 
 
+def _made(params: Var, state: Var) -> Expr:
+    """Return a model of parameters and state."""
+    span = params.span
+    content = Tuple((params, Tuple((), span=span)), span=span)
+    return Tuple((RefCreate(content, span=span), state), span=span)
+
+
+def _listed(models: Sequence[Expr], span: Span) -> Expr:
+    return chain(reversed(models), empty(span), span)
+
+
 def _parts_of(model: Var, definition: Definition) -> tuple[Var, Var]:
-    """Return variables for the parameters and the state of a model that is passed."""
-    assert isinstance(model.ty, TupleType)
-    cell, state = model.ty.fields
+    """Return variables for the parameters and the state of a model that is passed, alone or in a
+    list."""
+    ty = model.ty.args[0] if isinstance(model.ty, AdtType) else model.ty
+    assert isinstance(ty, TupleType)
+    cell, state = ty.fields
     assert isinstance(cell, RefType)
     assert isinstance(cell.value, TupleType)
     params, _ = cell.value.fields

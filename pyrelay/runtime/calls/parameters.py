@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import Problem, RunError
 from ...ir.types import FnType, TensorType
+from ...prelude.values import List
 from ...translate.data.data import DataTypes
 from ...translate.models.optimizers import OptimizerUse
 from ...translate.names.scope import Scope
 from ...translate.source.definition import Definition, Kind, PassedFunction, function_of
 from ...translate.source.signature import Signature, read_signature
-from ..models.model_io import Arguments
+from ..models.model import Model
+from ..models.model_io import Arguments, Models
 from ..models.optim import Optimizer
 from ..values.text import describe
 from .made import made_by
@@ -45,6 +47,9 @@ class Parameters:
         that of the function or a transform of it. Raises RunError where they are not what the
         function takes."""
         found = self._bound(args, kwargs)
+        if self._lists:
+            values = [_models(v) if i in self._lists else v for i, v in enumerate(found.values)]
+            found = found._replace(values=tuple(values))
         return self._specialised(found, is_transform) if self._functions else found
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
@@ -104,6 +109,11 @@ class Parameters:
         values = enumerate(self.declared.values)
         return {i: p.name for i, p in values if isinstance(p.ty, FnType)}
 
+    @cached_property
+    def _lists(self) -> frozenset[int]:
+        """The parameters that are lists of models, by index among the values."""
+        return frozenset(i for i, p in enumerate(self.declared.values) if p.is_list)
+
     def _optimizer(self, name: str, value: Any) -> Optimizer:
         if isinstance(value, Optimizer):
             return value
@@ -132,6 +142,13 @@ class Parameters:
         """Whether all arguments are values, passed by position."""
         kinds = (p.kind for p in self._signature.parameters.values())
         return not self.statics and inspect.Parameter.KEYWORD_ONLY not in kinds
+
+
+def _models(value: Any) -> Any:
+    """Return a list of models as such; anything else, which is refused later, as it is."""
+    is_list = isinstance(value, list | tuple | List)
+    found = tuple(cast("Sequence[Any]", value)) if is_list else ()
+    return Models(found) if is_list and all(isinstance(m, Model) for m in found) else value
 
 
 def signature_of(definition: Definition) -> Signature:

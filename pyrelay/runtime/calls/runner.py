@@ -38,7 +38,7 @@ from ..compile.program import Program
 from ..compile.programs import at, exporter, program_of, shown_at, translated
 from ..compile.show import Inspected
 from ..models.model import Model
-from ..models.model_io import Arguments, Source, host_values
+from ..models.model_io import Arguments, Models, Source, host_values
 from ..models.model_layout import Blueprint
 from ..models.recorded import passed_on
 from ..models.records import Grads, TensorRecord
@@ -178,7 +178,11 @@ class Runner(Inspected):
             transformed,
             tuple([_mode(m) for m in models]),
             tuple(
-                [(type(v), _mode(v)) for v in args.values if isinstance(v, Model | TensorRecord)]
+                [
+                    (type(v), *dict.fromkeys(map(_mode, v if isinstance(v, Models) else (v,))))
+                    for v in args.values
+                    if isinstance(v, Model | TensorRecord | Models)
+                ]
             ),
         )
         known = self._compiled.get(key)
@@ -314,7 +318,8 @@ class Runner(Inspected):
         for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
             check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
-        explicit = [_use(v) for v in args.values if isinstance(v, Model | TensorRecord)]
+        values = (v for v in args.values if isinstance(v, Model | TensorRecord | Models))
+        explicit = [None if v == () else _use(_one(v)) for v in values]
         statics = dict(args.statics)
         return translated(
             self._function, statics, implicit, explicit, self._varying, dict(args.types)
@@ -413,6 +418,11 @@ def _near(name: str, known: Iterable[str]) -> str:
 def _checked(program: Program) -> Report:
     _ = program.derived
     return Report(program.warnings)
+
+
+def _one(value: Source | TensorRecord | Models) -> Source | TensorRecord:
+    """Return a model, or the first in a list of models, which are alike."""
+    return value[0] if isinstance(value, Models) else value
 
 
 def _mode(source: Source | TensorRecord) -> tuple[Blueprint, bool, frozenset[str]]:

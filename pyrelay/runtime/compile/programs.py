@@ -30,7 +30,7 @@ def translated(
     function: Definition | DerivedFunction,
     statics: Mapping[str, StaticValue],
     implicit: Sequence[ModelUse],
-    models: Sequence[ModelUse],
+    models: Sequence[ModelUse | None],
     varying: Collection[Place] = (),
     types: Mapping[str, Described] | None = None,
 ) -> Translation:

@@ -25,6 +25,13 @@ Source: TypeAlias = Model | Params
 
 
 @final
+class Models(tuple[Model, ...]):
+    """The models in a list that is an argument: instances of one definition, made alike."""
+
+    __slots__ = ()
+
+
+@final
 class Arguments(NamedTuple):
     """The arguments of a call: those that are values, those that are static, and the optimisers
     among these as the objects they are. `types` is what type parameters stand for, where the
@@ -62,12 +69,14 @@ def host_values(
         if cells:
             after.append(lambda m=source, c=cells: m.storing_state(c))
     for index, value in enumerate(args.values):
-        if not isinstance(value, Model):
+        if not isinstance(value, Model | Models):
             host.append(value.tree if isinstance(value, TensorRecord) else value)
             continue
-        lent, returned = _model(value, updated.get(index), args.optimizers)
-        host.append(lent)
-        after.append(returned)
+        several = value if isinstance(value, Models) else (value,)
+        found = [_model(m, updated.get(index), args.optimizers) for m in several]
+        lent = [each for each, _ in found]
+        host.append(lent if isinstance(value, Models) else lent[0])
+        after += (returned for _, returned in found)
 
     def finish() -> None:
         commit(change for returned in after for change in returned())

@@ -34,6 +34,7 @@ from ...operators.primitive.compare import cast
 from ...prelude.library import OPTION
 from ...prelude.names import library_value
 from ..context import Context
+from ..control.blocks import Code
 from ..control.conditions import is_assert_never, never
 from ..data.construction import construct_call
 from ..data.data_class import refusal
@@ -45,6 +46,7 @@ from ..lists.list_methods import METHODS as OF_LISTS
 from ..lists.list_methods import list_method
 from ..lists.tensor_displays import tensor
 from ..models import creation, model_calls, records, updates
+from ..models.listed_models import with_names
 from ..models.optimizers import Maker, OptimizerUse
 from ..names.environment import Bound, Static
 from ..names.flow import CHANGES
@@ -72,6 +74,10 @@ from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate a call."""
     wanted, cx.wanted = cx.wanted, None
+    code = Code()
+    named = yield with_names(cx, node, code)
+    if named is not node:
+        return code.close((yield call(cx, named)))
     if cx.grown:
         hold_stored(cx, node)
     known = static_value(cx, node.func)

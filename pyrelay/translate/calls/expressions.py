@@ -22,16 +22,20 @@ from ...operators.host.field import field
 from ...operators.host.sizes import rank, shape
 from ...operators.primitive.view import permute, transpose
 from ..context import Context, in_turn
+from ..control.blocks import Code
 from ..control.conditions import as_value, branch, condition, field_left, tells
 from ..data.methods import SYMBOLS, reflected
 from ..data.unions import may_be_field
 from ..lists.list_append import grown_value, turned
 from ..lists.lists import comprehension, display
 from ..models import records
+from ..models.listed_models import model_value
 from ..models.model_calls import model_attribute
+from ..models.passed_models import known_of
 from ..names.atoms import again, atom, into
 from ..names.closures import local_function
 from ..names.environment import Bound
+from ..names.hidden import hidden_name
 from ..names.mentions import lift, unit, value_of
 from ..names.narrowing import value_at
 from ..names.static import static_value
@@ -103,6 +107,12 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     part = value_at(cx, node)
     if part is not None:
         return value_of(cx, part, node.attr, cx.span(node))
+    if isinstance(node.value, ast.Subscript) and (model := known_of(cx, node.value)) is not None:
+        code = Code()
+        value = atom((yield model_value(cx, node.value)), "model", code.bind)
+        named = hidden_name(cx, node.value, replace(model, atom=value))
+        whole = ast.copy_location(ast.Attribute(named, node.attr), node)
+        return code.close((yield _attribute(cx, whole)))
     entry = cx.env.find(node.value.id) if isinstance(node.value, ast.Name) else None
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.value, ast.Name)
@@ -287,6 +297,17 @@ def _lambda(cx: Context, node: ast.Lambda) -> Steps[Expr]:
         instead = "write a `def`, or capture the value"
         return cx.refuse(Unsupported(cx.span(node), "a default in a lambda", instead))
     return (yield local_function(cx, node))
+
+
+def _subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
+    """Translate `x[...]`; a model out of a list is a function value, as one by name is."""
+    model = known_of(cx, node)
+    if model is None or model.model is None:
+        return (yield subscript(cx, node))
+    code = Code()
+    value = atom((yield model_value(cx, node)), "model", code.bind)
+    named = hidden_name(cx, node, replace(model, atom=value))
+    return code.close(model_function(cx, named.id, model.model, cx.span(node)))
 
 
 _TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {

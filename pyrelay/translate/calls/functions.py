@@ -246,3 +246,19 @@ def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunctio
         return Call(callee, tuple(operands), span=cx.span(node))
 
     return in_order(written, function.params, call)
+
+
+def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
+    """Return the parameter names of what is differentiated, None when they cannot be told."""
+    if isinstance(node, ast.Lambda):
+        return tuple(a.arg for a in node.args.args)
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(entry, Bound) and entry.function is not None:
+        return entry.function.params
+    known = static_value(cx, node)
+    found = None if known is None else meaning(known.value)
+    if isinstance(found, DerivedFunction):
+        found = found.definition
+    if isinstance(found, Definition):
+        return tuple(p.name for p in cx.program.signature(found).explicit)
+    return None

@@ -30,7 +30,7 @@ from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let, post_order, run
 from ..context import Context, ModelParts, field_of
 from ..instances import function_operands
-from ..models.passed_models import model_arguments, model_named, pass_on
+from ..models.passed_models import known_of, model_arguments, model_named, pass_on
 from ..names.closures import local_function
 from ..names.environment import Bound, LocalFunction
 from ..names.flow import Nested, reads
@@ -44,8 +44,10 @@ from .functions import (
     model_field,
     model_operand,
     named_implicits,
+    parameter_names,
     without_implicits,
 )
+from .list_gradients import gradient_in_list
 
 T = TypeVar("T")
 RULES: Final = {
@@ -124,28 +126,14 @@ def _named(node: ast.expr) -> list[ast.expr]:
 
 def _names_models(cx: Context, node: ast.expr) -> bool:
     names = _named(node)
-    entries = [cx.env.find(n.id) if isinstance(n, ast.Name) else None for n in names]
-    return bool(entries) and all(isinstance(e, Bound) and e.model is not None for e in entries)
+    found = [known_of(cx, n) for n in names]
+    if not isinstance(node, ast.Tuple | ast.List) and found[0] is not None and found[0].items:
+        return found[0].items.model is not None
+    return bool(found) and all(k is not None and k.model is not None for k in found)
 
 
 def _flag(cx: Context, node: ast.expr | None) -> bool:
     return node is not None and bool(static_argument(cx, node, "`has_aux`", "`True` or `False`"))
-
-
-def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
-    """Return the parameter names of what is differentiated, None when they cannot be told."""
-    if isinstance(node, ast.Lambda):
-        return tuple(a.arg for a in node.args.args)
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    if isinstance(entry, Bound) and entry.function is not None:
-        return entry.function.params
-    known = static_value(cx, node)
-    found = None if known is None else meaning(known.value)
-    if isinstance(found, DerivedFunction):
-        found = found.definition
-    if isinstance(found, Definition):
-        return tuple(p.name for p in cx.program.signature(found).explicit)
-    return None
 
 
 def _is_pure(cx: Context, node: ast.expr) -> bool:
@@ -206,6 +194,10 @@ def _in_models_of(
     update = _update_inside(cx, bound)
     if update is not None:
         return cx.refuse(update)
+    known = known_of(cx, named)
+    if known is not None and known.items is not None and known.items.model is not None:
+        has_aux = _flag(cx, bound.get("has_aux"))
+        return (yield gradient_in_list(cx, cx.span(node), bound, rule, has_aux=has_aux))
     models = _models(cx, _named(named))
     for name, model in zip(_named(named), models, strict=True):
         if model.instance.frozen and cx.program.spec(model.instance).is_frozen:

@@ -19,7 +19,6 @@ from ...ir.placeholder import is_placeholder
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, TupleType
 from ...operators.host.loop import unpacked
-from ..calls.functions import model_operand
 from ..calls.subscripts import (
     Place,
     copied,
@@ -45,10 +44,11 @@ from ..lists.list_append import (
     turned,
 )
 from ..models.creation import created, created_place
+from ..models.listed_models import model_value
 from ..models.model_calls import pure_function
-from ..models.models import Instance
 from ..models.optimizers import STAND_IN, OptimizerUse
-from ..models.records import arithmetic, record_at, records_of
+from ..models.passed_models import known_of, list_of, note_known
+from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
 from ..names.alias_check import Origin, origin, shared_by
 from ..names.assumptions import open_constructed
@@ -132,11 +132,13 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
         return
     if target.id in cx.carried:
         check_kept(cx, value)
-    found, model = origin(cx, value, target), _model_of(cx, value)
+    found, given = origin(cx, value, target), _model_of(cx, value)
     cx.wanted = target.id if target.id in cx.once else None
-    expr = model_operand(cx, value) or (yield cx.walk(cx, value))
+    is_known = known_of(cx, value) is not None
+    expr = yield (model_value(cx, value) if is_known else cx.walk(cx, value))
     cx.wanted = None
     record = record_at(cx, value, expr)
+    given = given or Bound(record=record)
     if makes_optimizer(cx, value):  # one with a mistake, which has been reported
         cx.bind(target.id, Bound(static=Static(STAND_IN)), span)
         return
@@ -149,8 +151,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
         return
     var = Var(target.id, span=span)
     code.bind(var, expr)
-    places = (created_place(cx, value),) if model and isinstance(value, ast.Call) else ()
-    entry = Bound(atom=var, static=known, model=model, places=places, record=record, function=pure)
+    entry = replace(given, atom=var, static=known, function=pure)
     cx.bind(target.id, _carry_over(cx, value, entry), span)
     _note_holders(cx, target, found)
     open_constructed(cx, target, value, var, code)
@@ -179,19 +180,32 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
         atom=atom,
         model=source.model,
         places=source.places,
+        record=source.record,
+        items=source.items,
         function=source.function,
         stream=source.stream,
         declared=declared_type(cx, value),
     )
 
 
-def _model_of(cx: Context, value: ast.expr) -> Instance | None:
-    """Return the model that an expression makes, if it is a call of `create_model`."""
+def _model_of(cx: Context, value: ast.expr) -> Bound | None:
+    """Return which model or record, or list of some, an expression gives; None where the text does
+    not show it."""
+    known = known_of(cx, value)
+    if known is not None:
+        return known
+    if isinstance(value, ast.List) and value.elts:
+        return list_of(cx, [_model_of(cx, e) for e in value.elts])
+    if isinstance(value, ast.ListComp) and isinstance(value.elt, ast.Call):
+        element = _model_of(cx, value.elt)
+        return None if element is None or element.model is None else Bound(items=element)
     if not isinstance(value, ast.Call):
         return None
-    known = static_value(cx, value.func)
-    is_new = known is not None and meaning(known.value) is Intrinsic.CREATE_MODEL
-    return created(cx, value) if is_new else None
+    called = static_value(cx, value.func)
+    if called is None or meaning(called.value) is not Intrinsic.CREATE_MODEL:
+        return gradient_at(cx, value) if called is not None else None
+    model = created(cx, value)
+    return None if model is None else Bound(model=model, places=(created_place(cx, value),))
 
 
 def _assign_each(
@@ -199,14 +213,15 @@ def _assign_each(
 ) -> Steps[None]:
     """Translate `a, b = b, a`: all values first, then the names."""
     origins = [origin(cx, v, t) for t, v in zip(targets, values, strict=True)]
-    records: list[Instance | None] = []
+    records: list[Bound | None] = []
     found: list[Expr] = []
     for target, value in zip(targets, values, strict=True):
         if isinstance(target, ast.Name) and target.id in cx.grown:
             expr = yield grown_list(cx, target, value, code)
         else:
             expr = yield cx.expression(value)
-        records.append(record_at(cx, value, expr))
+        record = record_at(cx, value, expr)
+        records.append(None if record is None else Bound(record=record))
         hint = target.id if isinstance(target, ast.Name) else "value"
         var = Var(hint, span=cx.span(target))
         code.bind(var, expr)
@@ -413,12 +428,10 @@ def _loaded(target: ast.Subscript) -> ast.Subscript:
     return ast.Subscript(target.value, target.slice, ast.Load())
 
 
-def _note_records(cx: Context, target: ast.expr, records: Sequence[Instance | None]) -> None:
+def _note_records(cx: Context, target: ast.expr, records: Sequence[Bound | None]) -> None:
     targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     for element, record in zip(targets, records, strict=False):
-        entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
-        if record is not None and isinstance(entry, Bound) and isinstance(element, ast.Name):
-            cx.env.set(element.id, replace(entry, record=record))
+        note_known(cx, element, record)
 
 
 def _note_holders(cx: Context, target: ast.expr, found: Origin) -> None:

@@ -20,6 +20,7 @@ from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, Type
 from ..context import Context
 from ..lists.list_append import hold_elements_of
+from ..models.passed_models import note_elements
 from ..names.alias_check import held_in_loop, lists_held, lists_in
 from ..names.assumptions import know
 from ..names.environment import Bound, Holder, Unbound
@@ -210,6 +211,7 @@ def _function(
         code = Code()
         if counts is not None and isinstance(head.stmt, ast.For):
             yield bind_target(cx, head.stmt.target, counts.iteration.element(counts.at), code)
+            note_elements(cx, head.stmt.target, head.stmt.iter)
             _note_view(cx, head.stmt)
             _note_outside(cx, head.stmt, counts.iteration)
         ends = LoopEnds(leave=frame.end, again=again)
@@ -254,6 +256,7 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
                 model=known.model,
                 places=known.places,
                 record=known.record,
+                items=known.items,
                 holder=holder,
             )
             cx.env.set(name, kept)

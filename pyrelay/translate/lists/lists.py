@@ -22,12 +22,14 @@ from ...ir.expr import (
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN
 from ...prelude.library import qualified
-from ..context import Context
+from ..context import Context, in_turn
 from ..control.assignments import bind_target
 from ..control.blocks import Code
 from ..control.conditions import Continue, branch, condition
 from ..control.iteration import counting, read_iteration
 from ..data.optional_parts import element_type, inner_displays
+from ..models.listed_models import model_value
+from ..models.passed_models import known_of, note_elements
 from ..names.flow import names_of
 from ..names.kept_functions import check_kept
 from .list_append import empty_of, longer, turned
@@ -38,7 +40,10 @@ def display(cx: Context, node: ast.List) -> Steps[Expr]:
     span = cx.span(node)
     own = cx.displays.pop(node, None) or element_type(node.elts)
     cx.displays.update(inner_displays(node.elts, own))
-    elements = yield cx.expressions([content(e) for e in node.elts])
+    if known_of(cx, node) is None:
+        elements = yield cx.expressions([content(e) for e in node.elts])
+    else:
+        elements = yield in_turn(model_value(cx, content(e)) for e in node.elts)
     span = span.using(cx.uses)
     code = Code()
     found = empty_of(own, span, code)
@@ -161,6 +166,7 @@ def _loop(
     cx.rounds = {**rounds, **dict.fromkeys(names_of(first.target), span)}
     loop = Var("for_loop", span=span.desugared(Construct.LOOP))
     yield bind_target(cx, first.target, counts.iteration.element(counts.at), inside)
+    note_elements(cx, first.target, first.iter)
 
     def again(*values: Expr) -> Expr:
         return Call(loop, (*(step() for step in counts.steps), *values), span=span)

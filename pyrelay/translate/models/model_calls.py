@@ -27,8 +27,8 @@ from ...ir.traverse import Steps, let, run
 from ...ir.types import TypeVar
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import static_argument
-from ..calls.functions import explicit_parts
-from ..calls.gradients import parameter_names, supplied, with_models
+from ..calls.functions import explicit_parts, parameter_names
+from ..calls.gradients import supplied, with_models
 from ..context import Context, ModelParts, field_of
 from ..instances import complete_statics, function_operands
 from ..names.environment import Bound, LocalFunction

@@ -29,7 +29,7 @@ from ..names.static import static_value
 from ..source.definition import Definition, meaning
 from ..types.number_places import Numbers, Recorded, parts_of
 from .models import Instance
-from .passed_models import record_named
+from .passed_models import known_of, record_named
 from .updates import map_params, sgd_tree
 
 _SGD: Final = Callee(
@@ -62,7 +62,8 @@ def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
             found = (record_of(cx, a) for a in node.args[1:])
             return next((o for o in found if o is not None), None)
         case Intrinsic.GRAD:
-            return _model_at(cx, node)
+            found = _gradient(cx, node)
+            return None if found is None else found.record
         case _:
             return None
 
@@ -77,30 +78,43 @@ def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> Instance | N
     return next((o for o in found if o is not None and o.definition is wanted), None)
 
 
-def records_of(cx: Context, node: ast.expr, count: int) -> list[Instance | None]:
-    """Give, for each field of a tuple that an expression gives, the model it is a record of."""
+def records_of(cx: Context, node: ast.expr, count: int) -> list[Bound | None]:
+    """Return, for each field of a tuple that an expression gives, the record that it is, or list of
+    records."""
+    found: list[Bound | None] = [None] * count
     if isinstance(node, ast.Tuple):
-        return [record_of(cx, e) for e in node.elts]
-    found: list[Instance | None] = [None] * count
+        return [_bound(record_of(cx, e)) for e in node.elts]
     if not isinstance(node, ast.Call):
         return found
     known = static_value(cx, node.func)
     match None if known is None else meaning(known.value):
         case Intrinsic.VALUE_AND_GRAD if count == 2:
-            found[1] = _model_at(cx, node)
+            found[1] = _gradient(cx, node)
         case Definition() as callee:
             parts = parts_of(cx.program.signature(callee).numbers, count)
-            found = [_record_given(cx, node, part) for part in parts]
+            found = [_bound(_record_given(cx, node, part)) for part in parts]
         case _:
             pass
     return found
 
 
-def _model_at(cx: Context, node: ast.Call) -> Instance | None:
-    """Return the model that a transform differentiates in, if it is one."""
-    first = node.args[0] if node.args else None
-    entry = cx.env.find(first.id) if isinstance(first, ast.Name) else None
-    return entry.model if isinstance(entry, Bound) else None
+def _bound(record: Instance | None) -> Bound | None:
+    return None if record is None else Bound(record=record)
+
+
+def gradient_at(cx: Context, node: ast.Call) -> Bound | None:
+    """Return the record, or the list of records, that `relay.grad(models, f, args)` gives."""
+    known = static_value(cx, node.func)
+    is_gradient = known is not None and meaning(known.value) is Intrinsic.GRAD
+    return _gradient(cx, node) if is_gradient else None
+
+
+def _gradient(cx: Context, node: ast.Call) -> Bound | None:
+    """Return the gradient in the model, or in the list of models, of a transform."""
+    known = known_of(cx, node.args[0]) if node.args else None
+    if known is not None and known.items is not None:
+        return Bound(items=_bound(known.items.model))
+    return None if known is None else _bound(known.model)
 
 
 def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:

@@ -7,7 +7,7 @@ made. `memory` is the tuple `(lr, counts, moments)` where an optimiser updates t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
 from ...diagnostics.catalogue.signatures import WrongArguments
@@ -25,12 +25,13 @@ from ..calls.functions import model_field
 from ..context import Context, field_of
 from ..control.blocks import Code
 from ..names.atoms import again, atom, into
-from ..names.environment import Bound
+from ..names.environment import Bound, Static
+from ..names.hidden import hidden_name
 from ..names.static import static_value
 from ..source.definition import meaning
 from .models import LR, Instance, ModelSpec, SubModelSpec
 from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
-from .passed_models import model_named, places_of
+from .passed_models import known_of, model_named, places_of
 
 _UPDATE: Final = Callee(
     "update_model_params",
@@ -88,6 +89,9 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     bound = match_arguments(cx, node, _UPDATE)
     if bound is None or not require(cx, node, _UPDATE, bound):
         return placeholder(span)
+    known = known_of(cx, bound["model"])
+    if known is not None and known.items is not None and known.items.model is not None:
+        return (yield _update_each(cx, node, bound))
     model = model_named(cx, bound["model"])
     if model is None or not isinstance(bound["model"], ast.Name):
         return placeholder(span)
@@ -113,6 +117,29 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
         cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, place)
         new = _Step(optimizer.rule, spec, span, bindings).taken(content, grads, rate)
     return let(bindings, RefWrite(model_field(cx, name, 0, span), new, span=span))
+
+
+def _update_each(cx: Context, node: ast.Call, bound: Mapping[str, ast.expr]) -> Steps[Expr]:
+    """Translate an update of a list of models: of each by its gradient."""
+    code, keywords = Code(), list[ast.keyword]()
+    if "lr" in bound:
+        rate = atom((yield cx.expression(bound["lr"])), "lr", code.bind)
+        keywords.append(ast.keyword("lr", hidden_name(cx, bound["lr"], Bound(atom=rate))))
+    if "optimizer" in bound:
+        keywords.append(ast.keyword("optimizer", bound["optimizer"]))
+    names = [hidden_name(cx, bound[n], Bound()).id for n in ("model", "grads")]
+    targets = [ast.Name(n, ast.Store()) for n in names]
+    update = ast.Call(node.func, [ast.Name(n, ast.Load()) for n in names], keywords)
+    pairs = ast.Call(
+        hidden_name(cx, node, Bound(static=Static(zip))), [bound["model"], bound["grads"]], []
+    )
+    loop = ast.comprehension(ast.Tuple(list[ast.expr](targets), ast.Store()), pairs, [], 0)
+    each = ast.ListComp(update, [loop])
+    for part in ast.walk(each):
+        if isinstance(part, ast.expr) and not hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    code.bind(Var("_", span=cx.span(node)), (yield cx.expression(each)))
+    return code.close(Tuple((), span=cx.span(node)))
 
 
 def _optimizer(cx: Context, bound: dict[str, ast.expr]) -> tuple[OptimizerUse | None, bool]:

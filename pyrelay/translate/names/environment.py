@@ -69,6 +69,8 @@ class Bound:
     """Where the model may come from."""
     record: Instance | None = None
     """The model of whose parameters the value is a record (or of their gradients)."""
+    items: Bound | None = None
+    """What the elements stand for, of a list of models or of records."""
     function: LocalFunction | None = None
     holder: Holder | None = None
     stream: tuple[Any, ...] | None = None
@@ -92,6 +94,7 @@ def either(left: Bound, right: Bound) -> Bound:
         model=left.model if left.model == right.model else None,
         places=tuple(dict.fromkeys((*left.places, *right.places))),
         record=left.record if left.record == right.record else None,
+        items=left.items if left.items == right.items else None,
         function=left.function if left.function is right.function else None,
         holder=left.holder or right.holder,
         stream=left.stream if left.stream == right.stream else None,

@@ -49,6 +49,8 @@ class Parameter:
     """What an iterable gives."""
     numbers: Numbers = None
     """Where in the argument numbers are Python's own."""
+    is_list: bool = False
+    """Whether it is a list of the models that it is annotated with."""
     implicit: Implicit | None = None
     """What it stands for that the function, or one that it calls, mentions."""
 
@@ -212,4 +214,5 @@ def _parameter(
         found.params,
         found.element,
         Recorded(found.params, name) if found.params else found.numbers,
+        found.is_list,
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import collections.abc
-import types as python_types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -49,11 +48,10 @@ from ...ir.types import (
 )
 from ...prelude.library import LIST
 from ...prelude.names import TYPES as LIBRARY_TYPES
-from ..data.unions import NEVER
 from ..names.scope import nearest
-from ..source.definition import Definition, meaning
+from ..source.definition import meaning
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
-from .annotation_values import evaluate
+from .annotation_values import ITERABLE_WAY, evaluate, reason
 from .number_places import MARKS, Numbers, Recorded, places_of
 
 if TYPE_CHECKING:
@@ -69,11 +67,7 @@ ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collecti
 SEQUENCES: Final = (list, collections.abc.Sequence)
 """Classes of Python that annotate lists, as `List` of the prelude does."""
 
-_ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
 _UNBOUNDED: Final = "leave the bound out: `T` may be any type; one that is a size may say `N: Dim`"
-_NAMED: Final = (
-    'write `type Void = Never`, or before Python 3.12 `Void = TypeAliasType("Void", Never)`'
-)
 PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
 MARKED: Final[dict[Any, Type]] = {**PLAIN, **MARKS}
 
@@ -96,6 +90,8 @@ class Annotation:
     model: written.ModelAnnotation | None = None
     params: written.ParamsAnnotation | None = None
     """The model of whose parameters it is a record."""
+    is_list: bool = False
+    """Whether it is a list of models."""
     is_optimizer: bool = False
     element: Type | None = None
     """What an iterable gives, where it was annotated as one."""
@@ -202,6 +198,8 @@ class AnnotationReader:
         if value is written.Model or isinstance(value, written.ModelAnnotation):
             model = value if isinstance(value, written.ModelAnnotation) else None
             return Annotation(UNKNOWN, model=model or written.ModelAnnotation(None))
+        if _is_list(value) and isinstance(typing.get_args(value)[0], written.ModelAnnotation):
+            return Annotation(UNKNOWN, model=typing.get_args(value)[0], is_list=True)
         if isinstance(value, written.ParamsAnnotation):
             return Annotation(UNKNOWN, numbers=Recorded(value), params=value)
         if value is written.Optimizer:
@@ -228,7 +226,7 @@ class AnnotationReader:
     def _element(self, value: Any) -> Type:
         args = typing.get_args(value)
         if not args:
-            raise NotAType("it does not say what the elements are", _ITERABLE)
+            raise NotAType("it does not say what the elements are", ITERABLE_WAY)
         found = self.type(args[0])
         if open_shapes(found):
             raise NotAType("the rank of its elements is open", "write each element's shape out")
@@ -318,7 +316,7 @@ class AnnotationReader:
             return self._abbreviated(*short)
         found = None if self._data is None else self._data.annotation(value, self, self._span)
         if found is None:
-            raise NotAType(*_reason(value, origin))
+            raise NotAType(*reason(value, origin))
         return found
 
     def _abbreviated(self, alias: Any, args: tuple[Any, ...]) -> Type:
@@ -419,6 +417,12 @@ def _each_dim(found: Iterable[Type]) -> Iterator[Dim]:
         yield from dims(ty)
 
 
+def _is_list(value: Any) -> bool:
+    """Return whether an annotation is that of a list."""
+    origin = typing.get_origin(value)
+    return origin in SEQUENCES or LIBRARY_TYPES.get(origin) == LIST
+
+
 def _stands_alone(value: Any) -> str | None:
     """Return what an annotation means that is no part of another, None if it may be one."""
     if isinstance(value, written.ModelAnnotation):
@@ -472,29 +476,3 @@ def _dtype(item: Any) -> Any:
     ty = NUMBERS[item]
     assert isinstance(ty, TensorType)
     return ty.dtype
-
-
-def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
-    name = getattr(value, "__name__", repr(value))
-    module = (getattr(value, "__module__", "") or "").split(".")[0]
-    if isinstance(meaning(value), Definition):
-        return (
-            "this is a function",
-            f"write `Model[{name}]` for a model, `Fn[[A], B]` for a function",
-        )
-    if value in NEVER:
-        return "it has no values, and as a data type it needs a name", _NAMED
-    if value is typing.Any:
-        return "the type of a parameter is known", "write its type; `Any` may stand for one size"
-    if (getattr(value, "__module__", "") or "").startswith("torch.utils.data"):
-        return "it does not say what the elements are", _ITERABLE
-    if module in ("torch", "numpy", "jax"):
-        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
-    if value is written.Tensor:
-        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
-    if value in (dict, set) or origin in (dict, set):
-        instead = "write a tensor, a tuple, or a list: `list[Float]`"
-        return "this collection is not in the language", instead
-    if isinstance(value, python_types.UnionType) or origin is typing.Union:
-        return "a union is not in the language", "write a function for each of the types"
-    return "it names no type of the language", None

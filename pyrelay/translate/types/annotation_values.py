@@ -1,13 +1,17 @@
-"""The objects that annotations evaluate to."""
+"""The objects that annotations evaluate to, and why some are no types."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import types as python_types
 import typing
 from typing import Any, Final, final
 
+from ... import annotations as written
 from ...ir.dims import Dim
+from ..data.unions import NEVER
+from ..source.definition import Definition, meaning
 
 
 def evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:
@@ -47,3 +51,36 @@ class _Names(dict[str, Any]):
         if name in vars(builtins):
             return vars(builtins)[name]
         return self._original[name]
+
+
+ITERABLE_WAY: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
+_NAMED: Final = (
+    'write `type Void = Never`, or before Python 3.12 `Void = TypeAliasType("Void", Never)`'
+)
+
+
+def reason(value: Any, origin: Any) -> tuple[str, str | None]:
+    """Return why an object is no annotation, and what to write instead."""
+    name = getattr(value, "__name__", repr(value))
+    module = (getattr(value, "__module__", "") or "").split(".")[0]
+    if isinstance(meaning(value), Definition):
+        return (
+            "this is a function",
+            f"write `Model[{name}]` for a model, `Fn[[A], B]` for a function",
+        )
+    if value in NEVER:
+        return "it has no values, and as a data type it needs a name", _NAMED
+    if value is typing.Any:
+        return "the type of a parameter is known", "write its type; `Any` may stand for one size"
+    if (getattr(value, "__module__", "") or "").startswith("torch.utils.data"):
+        return "it does not say what the elements are", ITERABLE_WAY
+    if module in ("torch", "numpy", "jax"):
+        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
+    if value is written.Tensor:
+        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
+    if value in (dict, set) or origin in (dict, set):
+        instead = "write a tensor, a tuple, or a list: `list[Float]`"
+        return "this collection is not in the language", instead
+    if isinstance(value, python_types.UnionType) or origin is typing.Union:
+        return "a union is not in the language", "write a function for each of the types"
+    return "it names no type of the language", None
