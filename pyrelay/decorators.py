@@ -312,7 +312,7 @@ _RANDOM: Final = (
 
 def _operator(
     *,
-    type_rule: TypeRule,
+    type_rule: TypeRule | None = None,
     grad: Gradient | None = None,
     samples: Iterable[Sample],
     shape: ShapeBehaviour = ShapeBehaviour.FIXED,

@@ -12,8 +12,10 @@ from .ir.op import (
     REQUIRED,
     Effect,
     Elementwise,
+    Expansion,
     Gradient,
     Library,
+    MadeOf,
     NoGradient,
     Op,
     Param,
@@ -22,6 +24,7 @@ from .ir.op import (
     ShapeBehaviour,
     TypeRule,
 )
+from .operators.composite.declare import type_of_body
 
 if TYPE_CHECKING:
     from .ir.declaration.elements import Elements, Place
@@ -36,7 +39,7 @@ _POSITIONAL: Final = (
 def declare(
     function: Callable[..., Any],
     *,
-    type_rule: TypeRule,
+    type_rule: TypeRule | None = None,
     grad: Gradient | None,
     samples: Iterable[Sample],
     shape: ShapeBehaviour = ShapeBehaviour.FIXED,
@@ -55,9 +58,9 @@ def declare(
     arithmetic `k` (`ir.declaration.elements.Elements`), an `ir.declaration.elements.Place`, and
     operands as sources of elements; `x(*place.index)` is that of an operand of the same shape.
     `MadeOf` and `Scatter` of `ir.declaration.lowering` say the other two things that an operator
-    may be there.
+    may be there. Of a `MadeOf` the type rule and the derivative follow, if they are left out.
 
-    Raises TypeError for `*args`, `**kwargs`.
+    Raises TypeError for `*args`, `**kwargs`, and without a type rule that something implies.
     """
     params = tuple(_param(p) for p in inspect.signature(function).parameters.values())
     attributes = [p.name for p in params if p.role is Role.ATTRIBUTE]
@@ -74,6 +77,12 @@ def declare(
 
     meaning = Elementwise(element) if callable(fused) else fused
     name = function.__name__
+    derivative = NoGradient("declared without one", is_zero=False) if grad is None else grad
+    if isinstance(meaning, MadeOf):
+        type_rule = type_rule or type_of_body(meaning.body)
+        derivative = grad or Expansion(meaning.body)
+    if type_rule is None:
+        raise TypeError(f"`{name}` needs a type rule, or `fused=MadeOf(...)`, which implies one")
     return Op(
         name=name,
         doc=inspect.getdoc(function) or f"The operator {name}.",
@@ -82,7 +91,7 @@ def declare(
         effect=effect,
         shape=shape,
         lowering=Library(body, fused=meaning),
-        grad=NoGradient("declared without one", is_zero=False) if grad is None else grad,
+        grad=derivative,
         torch_name=None,
         samples=lambda: samples,
     )

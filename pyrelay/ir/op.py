@@ -147,6 +147,8 @@ class ShapeBehaviour(Enum):
     TRIVIAL = "trivial"
     DYNAMIC = "dynamic"
     VARIADIC = "variadic"
+    OF_LOWERING = "of its lowering"
+    """Stands in a declaration for what the kind of lowering implies."""
 
 
 class Stuck(Exception):  # noqa: N818  control flow of the solver, not an error
@@ -432,15 +434,27 @@ class Hidden:
     only_if: str | None = None
 
 
+OWN_NAME: Final = ""
+"""Stands in a declaration for the operator's own name."""
+
+_SHAPES: Final[Mapping[type[Lowering], ShapeBehaviour]] = {
+    Pointwise: ShapeBehaviour.POINTWISE,
+    Reduction: ShapeBehaviour.N_DIMENSIONAL,
+    MadeOf: ShapeBehaviour.COMPOSITE,
+    Host: ShapeBehaviour.TRIVIAL,
+}
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Op:
     """An operator: signature, meaning, type, derivative and kernel. Only fields whose default is
     neutral have one.
 
-    `torch_name` is the dotted name in torch whose value the operator gives, or None where torch
-    has no such function; tests compare with it. `hyper` are the further static arguments a call
-    takes when a model supplies the operands in `hidden` (`out_channels`, ...).
+    `torch_name` is the dotted name in torch whose value the operator gives, its own by default, or
+    None where torch has no such function; tests compare with it. `hyper` are the further static
+    arguments a call takes when a model supplies the operands in `hidden` (`out_channels`, ...).
+    `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host.
     """
 
     name: str
@@ -449,13 +463,19 @@ class Op:
     promotion: Promotion = Promotion.NONE
     type_rule: TypeRule
     effect: Effect = Effect.NONE
-    shape: ShapeBehaviour
+    shape: ShapeBehaviour = ShapeBehaviour.OF_LOWERING
     lowering: Lowering
     grad: Gradient | Expansion | NoGradient
     hidden: tuple[Hidden, ...] = ()
     hyper: tuple[Param, ...] = ()
-    torch_name: str | None
+    torch_name: str | None = OWN_NAME
     samples: Callable[[], Iterable[Sample]]
+
+    def __post_init__(self) -> None:
+        if self.torch_name is OWN_NAME:
+            object.__setattr__(self, "torch_name", self.name)
+        if self.shape is ShapeBehaviour.OF_LOWERING:
+            object.__setattr__(self, "shape", _SHAPES[type(self.lowering)])
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -6,24 +6,26 @@ form that `ir.op` promises it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
 
 import torch
 
 from ..ir.declaration.scalars import compute_dtype
 from ..ir.dims import Dim
-from ..ir.expr import Call, type_of
+from ..ir.expr import Call, Constant, Expr, Tuple, TupleGet, Var, type_of
 from ..ir.nested import leaves
 from ..ir.op import (
     Contraction,
     Host,
     Library,
+    MadeOf,
     Op,
     Param,
     Pointwise,
     Reduction,
     ShapeBehaviour,
+    Solver,
     View,
 )
 from ..ir.types import (
@@ -37,9 +39,12 @@ from ..ir.types import (
     is_float,
     known_dtype,
 )
-from .constants import torch_dtype
+from ..operators.builder import Builder, Value
+from .constants import is_host_number, tensor_constant, torch_dtype
 from .integers import fitted, number_of
 from .scalars import TorchScalars, tensor_of
+
+Apply: TypeAlias = Callable[[Op, Call, Sequence[Any], Callable[[Dim], int], torch.device], Any]
 
 
 def apply_op(
@@ -72,8 +77,55 @@ def apply_op(
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
             result = body(*values, *attrs)
             return () if type_of(call) == TupleType(()) else result
+        case MadeOf(body):
+            return value_of_body(body, call, operands, size, device)
         case other:
             assert_never(other)
+
+
+def value_of_body(
+    body: Callable[[tuple[Value, ...], Mapping[str, Any]], Value | None],
+    call: Call,
+    operands: Sequence[Any],
+    size: Callable[[Dim], int],
+    device: torch.device,
+    *,
+    solver: Solver | None = None,
+    apply: Apply = apply_op,
+) -> Any:
+    """Return the value of a call from a body in other operators, each of which `apply` evaluates;
+    NotImplemented where the body leaves the call alone."""
+    assert isinstance(call.callee, Op)
+    builder = Builder(call.span, solver=solver)
+    values: dict[Expr, Any] = {}
+    args: list[Value] = []
+    for index, (atom, value) in enumerate(zip(call.args, operands, strict=True)):
+        if is_omitted(call.callee, index, () if value is None else value):
+            args.append(builder.unit())
+            continue
+        var = Var(builder.names.fresh("x"), type_of(atom), span=call.span)
+        values[var] = value
+        args.append(builder.value(var))
+    result = body(tuple(args), call.attrs)
+    if result is None:
+        return NotImplemented
+
+    def value_of(expr: Expr) -> Any:
+        match expr:
+            case Call(callee=Op() as op):
+                return apply(op, expr, [value_of(a) for a in expr.args], size, device)
+            case Tuple(fields):
+                return tuple(map(value_of, fields))
+            case TupleGet(value, index):
+                return value_of(value)[index]
+            case Constant():
+                return expr.value if is_host_number(expr) else tensor_constant(expr, device)
+            case _:
+                return values[expr]
+
+    for binding in builder.bindings:
+        values[binding.var] = value_of(binding.value)
+    return value_of(result.atom)
 
 
 def integer_dtype(result: Type) -> DType | None:

@@ -15,7 +15,6 @@ from typing import Any, Final, TypeAlias, assert_never, final
 
 import torch
 
-from ..diagnostics.source import NOWHERE
 from ..ir.declaration.elements import Place
 from ..ir.declaration.lowering import (
     Contraction,
@@ -27,14 +26,12 @@ from ..ir.declaration.lowering import (
     inside,
 )
 from ..ir.dims import Dim, DimAtom, DimHole, DimOp, DimVar
-from ..ir.expr import Call, Constant, Expr, Tuple, TupleGet, Var, type_of
-from ..ir.names import Names
+from ..ir.expr import Call, type_of
 from ..ir.op import Op, Solver
 from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
-from ..operators.builder import Builder
 from ..operators.shared.moving import broadcast_index
-from .apply import apply_op, as_tensors, compute_dtype, is_omitted
-from .constants import is_host_number, tensor_constant, torch_dtype
+from .apply import apply_op, as_tensors, compute_dtype, is_omitted, value_of_body
+from .constants import torch_dtype
 from .scalars import TorchScalars, TorchValue, tensor_of
 
 Size: TypeAlias = Callable[[Dim], int]
@@ -338,45 +335,25 @@ class _Call:
         return total.index_put(index, whole, accumulate=True)
 
     def made_of(self, body: Callable[[tuple[Any, ...], Any], Any]) -> Any:
-        builder = Builder(NOWHERE, Names(), self._solver)
-        names = [builder.names.fresh("x") for _ in self._types]
-        params = [Var(n, t, span=NOWHERE) for n, t in zip(names, self._types, strict=True)]
-        values: dict[Expr, Any] = {
-            p: () if v is None else v for p, v in zip(params, self._values, strict=True)
-        }
-        args = tuple(
-            builder.unit() if v is None else builder.value(p)
-            for p, v in zip(params, self._values, strict=True)
+        found = value_of_body(
+            body,
+            self._call,
+            self._values,
+            self._size,
+            self._device,
+            solver=self._solver,
+            apply=self._step,
         )
-        result = body(args, self._call.attrs)
-        if result is None:
+        if found is NotImplemented:
             raise UndefinedElementsError
-        for binding in builder.bindings:
-            values[binding.var] = self._step(binding.value, values)
-        return self._atom(result.atom, values)
+        return found
 
-    def _step(self, expr: Expr, values: dict[Expr, Any]) -> Any:
-        match expr:
-            case Call(callee=Op() as op, args=args):
-                operands = [self._atom(a, values) for a in args]
-                if inside(op.lowering) is None:
-                    return apply_op(op, expr, operands, self._size, self._device)
-                return fused_value(op, expr, operands, self._size, self._device, self._solver)
-            case Tuple() | TupleGet():
-                return self._atom(expr, values)
-            case _:
-                raise TypeError(f"no straight-line code: {expr}")
-
-    def _atom(self, atom: Expr, values: dict[Expr, Any]) -> Any:
-        match atom:
-            case Tuple(fields):
-                return tuple(self._atom(f, values) for f in fields)
-            case TupleGet(value, index):
-                return self._atom(value, values)[index]
-            case Constant():
-                return atom.value if is_host_number(atom) else tensor_constant(atom, self._device)
-            case _:
-                return values[atom]
+    def _step(
+        self, op: Op, call: Call, operands: Sequence[Any], size: Size, device: torch.device
+    ) -> Any:
+        if inside(op.lowering) is None:
+            return apply_op(op, call, operands, size, device)
+        return fused_value(op, call, operands, size, device, self._solver)
 
 
 def _source(elements: TorchElements, value: Any, ty: Type) -> Any:

@@ -17,6 +17,7 @@ from ..ir.op import (
     Effect,
     Host,
     Library,
+    MadeOf,
     Op,
     Pointwise,
     Reduction,
@@ -53,6 +54,8 @@ def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Te
             return _traced(op, body, call, _all_tensors(operands, types, context), context)
         case Host(body):
             return _traced(op, body, call, operands, context)
+        case MadeOf():
+            raise AssertionError("composites are written out before code is generated")
         case other:
             assert_never(other)
 

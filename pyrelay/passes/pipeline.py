@@ -17,6 +17,7 @@ from .normalise.empty_match import FillEmptyMatches
 from .normalise.flavours import GroupByEffect
 from .normalise.inline_joins import InlineJoins
 from .normalise.lowering import InferTypes, NormalForm, SolveSizes
+from .normalise.write_out import WriteOut
 from .rewrites.hoist import Hoist
 from .rewrites.in_place import UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
@@ -36,7 +37,14 @@ MERGED: Final = Phase("merged", (MergeSlices(),))
 GRAD: Final = Phase(
     "grad",
     # Gradients make functions over every type that they meet, empty ones included.
-    (FillEmptyMatches(), PromoteRefs(), PoolFirst(), ExpandTransforms(), FillEmptyMatches()),
+    (
+        FillEmptyMatches(),
+        PromoteRefs(),
+        PoolFirst(),
+        ExpandTransforms(),
+        FillEmptyMatches(),
+        WriteOut(),
+    ),
 )
 _ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), Simplify())
 _FOR_CALLS: Final[tuple[Pass, ...]] = (

@@ -10,10 +10,15 @@ from . import attributes
 from .attributes import Attribute, refuse
 from .imported import Emit
 
-TO_FIRST: Final = {"NCHW": None, "NHWC": (0, 3, 1, 2), "NCW": None, "NWC": (0, 2, 1)}
+TO_FIRST: Final = {
+    **dict.fromkeys(("NCW", "NCHW", "NCDHW")),
+    "NWC": (0, 2, 1),
+    "NHWC": (0, 3, 1, 2),
+    "NDHWC": (0, 4, 1, 2, 3),
+}
 """For each layout of data, the permutation that brings the channels to dim 1."""
-_BACK: Final = {"NCHW": None, "NHWC": (0, 2, 3, 1), "NCW": None, "NWC": (0, 2, 1)}
-LAYOUTS: Final = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC")}
+_BACK: Final = {**TO_FIRST, "NHWC": (0, 2, 3, 1), "NDHWC": (0, 2, 3, 4, 1)}
+LAYOUTS: Final = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 
 
 def each(rank: int, value: int) -> Attribute:

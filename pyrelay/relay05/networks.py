@@ -91,12 +91,18 @@ _KERNELS: Final = {
     "OIW": None,
     "WIO": (2, 1, 0),
     "IOHW": (1, 0, 2, 3),
+    "OIDHW": None,
+    "DHWIO": (4, 3, 0, 1, 2),
 }
-"""For each layout of a kernel, the permutation to output, input, height, width."""
+"""For each layout of a kernel, the permutation to output, input, and the dims of the window."""
 
 
 _DTYPE: Final = optional(attributes.dtype)
-_KERNEL_LAYOUTS: Final = {1: ("OIW", "WIO"), 2: ("OIHW", "HWIO", "HWOI", "OHWI", "IOHW")}
+_KERNEL_LAYOUTS: Final = {
+    1: ("OIW", "WIO"),
+    2: ("OIHW", "HWIO", "HWOI", "OHWI", "IOHW"),
+    3: ("OIDHW", "DHWIO"),
+}
 
 
 def _window(rank: int, kernel_layouts: tuple[str, ...]) -> dict[str, Attribute]:
@@ -127,7 +133,7 @@ def _hyper(e: Emit, weight: Expr, attrs: Any) -> dict[str, Any]:
     if _says_half(attrs):
         shape = dict(zip(attrs["kernel_layout"], e.shape(weight), strict=False))
         out = shape["O"] * (attrs["groups"] if attrs["kernel_layout"] == "IOHW" else 1)
-        window = tuple(shape[letter] for letter in "HW" if letter in shape)
+        window = tuple(shape[letter] for letter in "DHW" if letter in shape)
         channels, kernel = channels or out, kernel or window
     return {"out_channels": channels, "kernel_size": kernel}
 
@@ -313,6 +319,13 @@ NETWORKS: Final = (
         operands=("data", "weight"),
         attributes={**_window(2, _KERNEL_LAYOUTS[2]), **_REWRITTEN},
         build=_conv(conv.conv2d, 2),
+        needs_types=_says_half,
+    ),
+    Imported(
+        name="nn.conv3d",
+        operands=("data", "weight"),
+        attributes={**_window(3, _KERNEL_LAYOUTS[3]), **_REWRITTEN},
+        build=_conv(conv.conv3d, 3),
         needs_types=_says_half,
     ),
     Imported(

@@ -1,4 +1,4 @@
-"""Relay's pools."""
+"""Relay's pools, and its resizing of images."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Any, Final
 
 from ..ir.expr import Expr
 from ..ir.op import Op
-from ..operators.composite import pool1d
+from ..operators.composite import pools
+from ..operators.composite.resample import interpolate
 from ..operators.primitive import extrema, pool
+from ..operators.primitive.compare import cast
 from ..operators.primitive.reduce import mean
 from . import attributes
-from .attributes import Attribute, optional, refuse, word
+from .attributes import Attribute, only, optional, refuse, word
 from .images import LAYOUTS, TO_FIRST, each, from_first, padded_image, permuted
 from .imported import Emit, Imported
 
@@ -93,36 +95,79 @@ def _adaptive_pool(
     return from_first(e, out, layout, out_layout)
 
 
+def _resize(
+    e: Emit,
+    x: Expr,
+    *,
+    size: Any,
+    layout: str,
+    method: str,
+    coordinate_transformation_mode: str,
+    rounding_method: str,
+    out_dtype: Any,
+    **_: Any,
+) -> Expr:
+    way = (method, coordinate_transformation_mode, rounding_method)
+    if way not in _RESIZED:
+        refuse(
+            "is supported with half_pixel or align_corners for linear, and with asymmetric and "
+            "floor for nearest_neighbor only"
+        )
+    x = permuted(e, x, TO_FIRST[layout])
+    out = from_first(e, e.call(interpolate, x, size=size, **_RESIZED[way]), layout, None)
+    return out if out_dtype is None else e.call(cast, out, dtype=out_dtype)
+
+
+_RESIZED: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
+    ("linear", "half_pixel", ""): {"mode": "bilinear"},
+    ("linear", "align_corners", ""): {"mode": "bilinear", "align_corners": True},
+    ("nearest_neighbor", "asymmetric", "floor"): {"mode": "nearest"},
+}
+"""The ways to resize that agree with ours, and the attributes of each."""
+
+_MAX: Final = {1: pools.max_pool1d, 2: pool.max_pool2d, 3: pools.max_pool3d}
+_AVG: Final = {1: pools.avg_pool1d, 2: pool.avg_pool2d, 3: pools.avg_pool3d}
+
 POOLS: Final = (
-    Imported(
-        name="nn.max_pool2d",
-        operands=("data",),
-        attributes=_pool_attributes(2),
-        build=_max_pool(pool.max_pool2d, 2),
+    *(
+        Imported(
+            name=f"nn.{op.name}",
+            operands=("data",),
+            attributes=_pool_attributes(rank),
+            build=_max_pool(op, rank),
+        )
+        for rank, op in _MAX.items()
+    ),
+    *(
+        Imported(
+            name=f"nn.{op.name}",
+            operands=("data",),
+            attributes={
+                **_pool_attributes(rank),
+                "count_include_pad": Attribute(attributes.flag, default=False),
+            },
+            build=_avg_pool(op, rank),
+        )
+        for rank, op in _AVG.items()
     ),
     Imported(
-        name="nn.max_pool1d",
-        operands=("data",),
-        attributes=_pool_attributes(1),
-        build=_max_pool(pool1d.max_pool1d, 1),
-    ),
-    Imported(
-        name="nn.avg_pool2d",
+        name="image.resize2d",
         operands=("data",),
         attributes={
-            **_pool_attributes(2),
-            "count_include_pad": Attribute(attributes.flag, default=False),
+            "size": Attribute(attributes.integers),
+            "roi": only((0.0, 0.0, 0.0, 0.0)),
+            "layout": Attribute(word(*LAYOUTS[2]), LAYOUTS[2][0]),
+            "method": Attribute(word("linear", "nearest_neighbor", "cubic"), "linear"),
+            "coordinate_transformation_mode": Attribute(
+                word("half_pixel", "align_corners", "asymmetric"), "half_pixel"
+            ),
+            "rounding_method": Attribute(word("", "round", "floor", "ceil"), ""),
+            "cubic_alpha": only(-0.5),
+            "cubic_exclude": only(0),
+            "extrapolation_value": only(0.0),
+            "out_dtype": optional(attributes.dtype),
         },
-        build=_avg_pool(pool.avg_pool2d, 2),
-    ),
-    Imported(
-        name="nn.avg_pool1d",
-        operands=("data",),
-        attributes={
-            **_pool_attributes(1),
-            "count_include_pad": Attribute(attributes.flag, default=False),
-        },
-        build=_avg_pool(pool1d.avg_pool1d, 1),
+        build=_resize,
     ),
     Imported(
         name="nn.global_avg_pool2d",

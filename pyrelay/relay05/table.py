@@ -22,14 +22,14 @@ dyn.image.resize2d dyn.nn.pad dyn.nn.upsampling dyn.one_hot dyn.ones dyn.reshape
 dyn.sparse_to_dense dyn.squeeze dyn.strided_slice dyn.tile dyn.topk dyn.zeros fast_erf fast_exp
 fast_softmax fast_tanh fixed_point_multiply gather_nd hamming_window
 image.affine_grid image.crop_and_resize image.dilation2d image.grid_sample image.resize1d
-image.resize2d image.resize3d invert_permutation layout_transform left_shift logsumexp
+image.resize3d invert_permutation layout_transform left_shift logsumexp
 matrix_set_diag memory.alloc_storage memory.alloc_tensor memory.kill meshgrid
 multinomial ndarray_size nll_loss nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d
-nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d nn.avg_pool3d
+nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d
 nn.batch_to_space_nd nn.bitpack nn.bitserial_conv2d nn.bitserial_dense nn.conv1d_transpose
-nn.conv3d nn.conv3d_transpose nn.correlation nn.cross_entropy nn.deformable_conv2d
+nn.conv3d_transpose nn.correlation nn.cross_entropy nn.deformable_conv2d
 nn.depth_to_space nn.fast_softmax nn.fifo_buffer nn.group_norm
-nn.l2_normalize nn.lrn nn.max_pool3d nn.mirror_pad nn.nll_loss nn.space_to_batch_nd
+nn.l2_normalize nn.lrn nn.mirror_pad nn.nll_loss nn.space_to_batch_nd
 nn.space_to_depth nn.sparse_add nn.sparse_dense nn.sparse_transpose nn.upsampling
 nn.upsampling3d on_device qnn.add qnn.batch_matmul qnn.concatenate qnn.conv2d
 qnn.conv2d_transpose qnn.dense qnn.dequantize qnn.mul qnn.quantize qnn.requantize

@@ -248,6 +248,11 @@ def _bincount(
     return found
 
 
+def _interpolate(x: torch.Tensor, **attrs: Any) -> torch.Tensor:
+    alone = {k: v[0] for k, v in attrs.items() if isinstance(v, tuple) and len(v) == 1}
+    return functional.interpolate(x, **{**attrs, **alone})
+
+
 def _arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> torch.Tensor:
     bounds = (0, start) if end is None else (start, end)
     return torch.arange(*bounds, step, dtype=dtype)
@@ -353,6 +358,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "bincount": _bincount,
     "conv1d": _without_warnings(functional.conv1d),
     "conv2d": _without_warnings(functional.conv2d),
+    "conv3d": _without_warnings(functional.conv3d),
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),
     "elu_grad": _slope(functional.elu),
     "embedding": lambda x, **rest: functional.embedding(torch.as_tensor(x).long(), **rest),
@@ -361,6 +367,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "extract": _index,
     "index": _index,
     "index_accumulate": partial(_written, add=True),
+    "interpolate": _interpolate,
     "leaky_relu_grad": _slope(functional.leaky_relu),
     "log_softmax_grad": lambda g, output, dim: g - output.exp() * g.sum(dim, keepdim=True),
     "nll_loss": _nll,

@@ -14,7 +14,7 @@ from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Contraction, Library, Method, Op, Sample, TensorSpec
 from pyrelay.ir.types import DTYPES, UNIT, TensorType, Type
 from pyrelay.operators.matrices.products import linear, matmul
-from pyrelay.operators.primitive.conv import conv1d, conv2d, conv2d_backward
+from pyrelay.operators.primitive.conv import conv1d, conv2d, conv_backward
 from pyrelay.operators.primitive.pool import max_pool2d, max_pool2d_with_indices
 from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, operands_of, samples
@@ -67,7 +67,7 @@ def rows() -> Iterator[Sample]:
 
 
 def gradients() -> Iterator[Sample]:
-    """Return the forms of `conv2d_backward`, whatever is wanted of it."""
+    """Return the forms of `conv_backward`, whatever is wanted of it."""
     all_wanted = [(a, b, c) for a in (1, 0) for b in (1, 0) for c in (1, 0) if a or b or c]
     for batch, channels, out in ((1, 1, 20), (1, 20, 50), (3, 16, 32), (0, 3, 4)):
         image, weight = (batch, channels, 9, 8), (out, channels, 3, 2)
@@ -110,7 +110,7 @@ def layers() -> Iterator[Sample]:
 MORE = {
     conv2d: images,
     conv1d: rows,
-    conv2d_backward: gradients,
+    conv_backward: gradients,
     max_pool2d: windows,
     max_pool2d_with_indices: windows,
     matmul: products,

@@ -48,6 +48,9 @@ TENSORS: Final = {
     "R": draw(2, 4, 6),
     "N": draw(4, 4, 3),
     "D": draw(4, 4, 4),
+    "U": draw(2, 4, 4, 6, 6),
+    "T": draw(4, 4, 4, 4, 4),
+    "Z": draw(4, 4, 3, 3, 3),
     "V": draw(4, low=0.5),
     "P": torch.tensor([1, 7], dtype=torch.int32),
     "G": torch.randint(0, 4, (4, 4), generator=torch.Generator().manual_seed(0)),
@@ -95,6 +98,17 @@ POOLED_LINES: Final[dict[str, Values]] = {
     "padding": ("[1]", "[0]"),
     "ceil_mode": (None, "True"),
     **LINES,
+}
+VOLUMES: Final[dict[str, Values]] = {
+    "layout": (None, '"NDHWC"'),
+    "out_layout": (None, '"NDHWC"'),
+}
+POOLED_VOLUMES: Final[dict[str, Values]] = {
+    "pool_size": ("[3, 3, 3]", "[2, 2, 2]"),
+    "strides": ("[2, 2, 2]", "[1, 1, 1]"),
+    "padding": ("[1, 1, 1]", "[0, 0, 0]"),
+    "ceil_mode": (None, "True"),
+    **VOLUMES,
 }
 
 CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
@@ -190,6 +204,18 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
             "out_layout": (None, '"NWC"'),
         },
     ),
+    "nn.conv3d": (
+        "%T, %T",
+        {
+            **TYPED,
+            "strides": (None, "[2, 2, 2]"),
+            "padding": ("[4, 4, 4]", "[5, 4, 4]"),
+            "dilation": (None, "[2, 2, 2]"),
+            "data_layout": (None, '"NDHWC"'),
+            "kernel_layout": (None, '"DHWIO"'),
+            "out_layout": (None, '"NDHWC"'),
+        },
+    ),
     "nn.conv2d_transpose": (
         "%J, %M",
         {
@@ -205,6 +231,17 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
     ),
     "nn.max_pool2d": ("%I", {**POOLED, "dilation": (None, "[2, 2]")}),
     "nn.max_pool1d": ("%R", {**POOLED_LINES, "dilation": (None, "[2]")}),
+    "nn.max_pool3d": ("%U", {**POOLED_VOLUMES, "dilation": (None, "[1, 2, 2]")}),
+    "nn.avg_pool3d": ("%U", {**POOLED_VOLUMES, "count_include_pad": (None, "True")}),
+    "image.resize2d": (
+        "%I",
+        {
+            "size": ("[4, 4]", "[5, 4]"),
+            "layout": (None, '"NHWC"'),
+            "coordinate_transformation_mode": (None, '"align_corners"'),
+            "out_dtype": (None, '"float64"'),
+        },
+    ),
     "nn.avg_pool2d": ("%I", {**POOLED, "count_include_pad": (None, "True")}),
     "nn.avg_pool1d": ("%R", {**POOLED_LINES, "count_include_pad": (None, "True")}),
     **dict.fromkeys(("nn.global_avg_pool2d", "nn.global_max_pool2d"), ("%I", LAYOUT)),
@@ -214,6 +251,7 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
     "nn.instance_norm": ("%S, %V, %V", NORMAL),
 }  # fmt: skip
 
+NEAREST: Final = 'size=[4, 4], coordinate_transformation_mode="asymmetric"'
 AGREE: Final[dict[tuple[str, str], str]] = {
     ("nn.dense", "units"): "%Q, %Q, units={4|5}",
     ("nn.matmul", "units"): "%Q, %Q, units={4|5}",
@@ -223,6 +261,14 @@ AGREE: Final[dict[tuple[str, str], str]] = {
     ("nn.conv1d", "channels"): "%R, %N, channels={4|5}",
     ("nn.conv1d", "kernel_size"): "%R, %N, kernel_size={[3]|[2]}",
     ("nn.conv1d", "groups"): "%R, %N, groups={1|2}",
+    ("nn.conv3d", "channels"): "%U, %Z, channels={4|5}",
+    ("nn.conv3d", "kernel_size"): "%U, %Z, kernel_size={[3, 3, 3]|[3, 3, 2]}",
+    ("nn.conv3d", "groups"): "%U, %Z, groups={1|2}",
+    ("nn.avg_pool3d", "dilation"): "%U, pool_size=[2, 2, 2], dilation={[1, 1, 1]|[1, 2, 2]}",
+    ("image.resize2d", "method"): f'%I, {NEAREST}, rounding_method="floor", '
+    'method={"nearest_neighbor"|"linear"}',
+    ("image.resize2d", "rounding_method"): f'%I, {NEAREST}, method="nearest_neighbor", '
+    'rounding_method={"floor"|"ceil"}',
     ("nn.conv2d_transpose", "channels"): "%J, %M, channels={2|3}",
     ("nn.conv2d_transpose", "kernel_size"): "%J, %M, kernel_size={[2, 2]|[3, 2]}",
     ("nn.avg_pool2d", "dilation"): "%I, pool_size=[2, 2], dilation={[1, 1]|[2, 2]}",
@@ -231,7 +277,7 @@ AGREE: Final[dict[tuple[str, str], str]] = {
     ("arange", "stop"): "0, 4, 1, stop={4|5}",
     ("arange", "step"): "0, 4, 1, step={1|2}",
 }
-"""Attributes that repeat what operands say: calls that do, and those that do not."""
+"""Attributes that repeat what operands say, or fit others: calls that do, and that do not."""
 WITHOUT_EFFECT: Final = {("nn.dropout", "rate")}
 """A program that is not trained drops nothing."""
 

@@ -35,7 +35,7 @@ def value(text: str, *args: Tensor) -> Any:
 
 X, Y, POSITIVE = draw(2, 3, 4), draw(3, 1), draw(2, 3, 4, low=0.5, high=3.0)
 UNIT = draw(2, 3, 4, low=-0.9, high=0.9)
-IMAGE, NHWC = draw(2, 4, 7, 7), draw(2, 7, 7, 4)
+IMAGE, NHWC, VOLUME = draw(2, 4, 7, 7), draw(2, 7, 7, 4), draw(2, 3, 4, 5, 6)
 INTS = torch.tensor([[7, -7, 6], [-6, 5, 0]], dtype=torch.int32)
 LARGE = torch.tensor([2**31 - 1, 2, 3], dtype=torch.int32)
 NEAR = torch.tensor([-1, 1, 4, -7])
@@ -379,6 +379,49 @@ NETWORKS: list[Case] = [
         "nn.avg_pool1d(%x, pool_size=[2], strides=[2])",
         (draw(2, 3, 8),),
         lambda x: functional.avg_pool1d(x, 2),
+    ),
+    (
+        "nn.conv3d(%x, %y, strides=[1, 2, 1], padding=[1, 0, 1])",
+        (VOLUME, draw(4, 3, 2, 3, 2)),
+        lambda x, w: functional.conv3d(x, w, stride=(1, 2, 1), padding=(1, 0, 1)),
+    ),
+    (
+        'nn.conv3d(%x, %y, data_layout="NDHWC", kernel_layout="DHWIO")',
+        (VOLUME.permute(0, 2, 3, 4, 1).contiguous(), draw(2, 3, 2, 3, 4)),
+        lambda x, w: functional.conv3d(x.permute(0, 4, 1, 2, 3), w.permute(4, 3, 0, 1, 2)).permute(
+            0, 2, 3, 4, 1
+        ),
+    ),
+    (
+        "nn.max_pool3d(%x, pool_size=[2, 2, 2], strides=[2, 2, 1])",
+        (VOLUME,),
+        lambda x: functional.max_pool3d(x, 2, (2, 2, 1)),
+    ),
+    (
+        'nn.avg_pool3d(%x, pool_size=[2, 3, 2], padding=[1, 1, 1], layout="NDHWC")',
+        (VOLUME.permute(0, 2, 3, 4, 1).contiguous(),),
+        lambda x: functional.avg_pool3d(
+            x.permute(0, 4, 1, 2, 3), (2, 3, 2), 1, 1, count_include_pad=False
+        ).permute(0, 2, 3, 4, 1),
+    ),
+    (
+        "image.resize2d(%x, size=[5, 9])",
+        (IMAGE,),
+        lambda x: functional.interpolate(x, (5, 9), mode="bilinear"),
+    ),
+    (
+        'image.resize2d(%x, size=[14, 14], layout="NHWC", '
+        'coordinate_transformation_mode="align_corners")',
+        (NHWC,),
+        lambda x: functional.interpolate(
+            x.permute(0, 3, 1, 2), (14, 14), mode="bilinear", align_corners=True
+        ).permute(0, 2, 3, 1),
+    ),
+    (
+        'image.resize2d(%x, size=[5, 9], method="nearest_neighbor", '
+        'coordinate_transformation_mode="asymmetric", rounding_method="floor")',
+        (IMAGE,),
+        lambda x: functional.interpolate(x, (5, 9), mode="nearest"),
     ),
     ("nn.global_avg_pool2d(%x)", (IMAGE,), lambda x: x.mean((2, 3), keepdim=True)),
     ('nn.global_max_pool2d(%x, layout="NHWC")', (NHWC,), lambda x: x.amax((1, 2), keepdim=True)),

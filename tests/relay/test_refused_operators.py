@@ -27,6 +27,9 @@ from tests.relay.reading import HEADER
         'topk(%x, ret_type="none")',
         "clip(%x, a_min=None, a_max=1f)",
         'reshape(%x, newshape="a")',
+        'image.resize2d(%x, size=[4, 4], method="cubic")',
+        'image.resize2d(%x, size=[4, 4], method="nearest_neighbor")',
+        'nn.conv3d(%x, %x, kernel_layout="OIHW")',
     ],
 )
 def test_uses_without_a_counterpart_are_refused_by_name(text: str) -> None:

@@ -8,7 +8,7 @@ only the running program knows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..dims import Dim
 from ..types import DType
@@ -130,28 +130,29 @@ def at_least(least: int, kind: Kind) -> Kind:
     return convert
 
 
-def single(value: Any) -> tuple[int | Dim]:
-    """Return one number as a tuple: the normal form of the arguments of 1-d windows."""
-    found = sizes(value)
-    if len(found) != 1:
-        raise TypeError("it is one integer")
-    return (found[0],)
+_COUNTS: Final = {
+    1: "one integer",
+    2: "one integer or a pair of integers",
+    3: "one integer or three",
+}
 
 
-def pair_of(part: Kind) -> Kind:
-    """Return the kind of `(v, v)` for one value, a pair as it is."""
+def each_of(count: int, part: Kind = size) -> Kind:
+    """Return the kind of the arguments of windows over `count` dims: a tuple with a value for each,
+    or one value, which stands for all."""
 
-    def kind(value: Any) -> tuple[Any, Any]:
+    def convert(value: Any) -> tuple[Any, ...]:
         items = tuple(value) if isinstance(value, tuple | list) else (value,)
-        if len(items) not in (1, 2):
-            raise TypeError("it is one integer or a pair of integers")
-        return (part(items[0]), part(items[-1]))
+        if len(items) not in (1, count):
+            raise TypeError(f"it is {_COUNTS[count]}")
+        return tuple(map(part, items * count if len(items) == 1 else items))
 
-    return kind
+    return convert
 
 
-pair = pair_of(size)
-"""One number or a pair: the normal form of the arguments of 2-d windows."""
+single = each_of(1)
+pair = each_of(2)
+triple = each_of(3)
 
 
 def tuple_of(part: Kind) -> Kind:
@@ -208,3 +209,8 @@ def real(value: Any) -> float:
         except OverflowError:
             raise TypeError("it is a number that a float can hold") from None
     raise TypeError("it is a number that is known before the program runs")
+
+
+def reals(value: Any) -> tuple[float, ...]:
+    """Return one number or several that are known, as floats."""
+    return tuple(map(real, value)) if isinstance(value, tuple | list) else (real(value),)

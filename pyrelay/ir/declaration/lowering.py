@@ -28,10 +28,11 @@ class Elementwise:
 @final
 @dataclass(frozen=True, slots=True)
 class MadeOf:
-    """The same value in other operators, for where they are fused.
+    """The same value in other operators.
 
-    `body(args, attrs)` emits the code on values under construction, as a gradient rule does. It
-    gives None for a call that is better left as it is, and emits nothing then.
+    `body(args, attrs)` emits the code on values under construction, as a gradient rule does. Beside
+    a library's function it may return None for a call that is better left as it is, and emits
+    nothing then. As a lowering of its own it is written out before code is generated.
     """
 
     body: Callable[[tuple[Any, ...], Any], Any]
@@ -171,7 +172,7 @@ class Host:
     body: Callable[..., Any]
 
 
-Lowering: TypeAlias = Pointwise | Reduction | Contraction | View | Library | Host
+Lowering: TypeAlias = Pointwise | Reduction | Contraction | View | Library | Host | MadeOf
 
 
 Inside: TypeAlias = Elementwise | MadeOf | Scatter | Pointwise | Reduction | Contraction
@@ -184,7 +185,7 @@ def inside(lowering: Lowering) -> Inside | None:
     products are then written as `Contraction.fused` says, if it does for the call at hand.
     """
     match lowering:
-        case Pointwise():
+        case Pointwise() | MadeOf():
             return lowering
         case Reduction(fused=fused):
             return fused or lowering

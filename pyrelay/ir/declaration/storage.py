@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from ..op import Contraction, Host, Library, Op, Pointwise, Reduction, View
+from ..op import Contraction, Host, Library, MadeOf, Op, Pointwise, Reduction, View
 
 
 @lru_cache(maxsize=1024)
@@ -20,7 +20,7 @@ def makes_storage(op: Op) -> bool:
             return is_fresh
         case Pointwise(body):
             return _computes(body, len(op.params))
-        case View() | Host():
+        case View() | Host() | MadeOf():
             return False
 
 

@@ -5,27 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import (
-    Library,
-    MadeOf,
-    Op,
-    Param,
-    Promotion,
-    Pullback,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    TensorSpec,
-    attribute,
-    operand,
-)
+from ...ir.op import Op, Param, Promotion, RuleCall, Sample, TensorSpec, attribute, operand
 from ...ir.types import Type
 from ..primitive import arithmetic, compare
-from ..shared.precision import widened
-from ..shared.reduction import gathered, paired_samples, paired_type, spread
+from ..shared.reduction import gathered, paired_samples, paired_type
+from .declare import composite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from ..builder import Value
 
@@ -33,36 +20,24 @@ if TYPE_CHECKING:
 def _loss(
     name: str,
     doc: str,
-    each: Callable[[Value, Mapping[str, Any]], Value],
-    slope: Callable[[Value, Pullback], Value],
+    each: Callable[..., Value],
     *extra: Param,
     refuse: Callable[[RuleCall], None] = lambda call: None,
     samples: Sequence[Sample] = (),
 ) -> Op:
     """Return the loss of the difference of input and target that torch has under a name; `each` is
-    it of one difference, `slope` its derivative there; `refuse` clashes where an attribute of
-    `extra` is wrong."""
+    it of one difference; `refuse` clashes where an attribute of `extra` is wrong."""
 
     def type_rule(call: RuleCall) -> Type:
         refuse(call)
         return paired_type(call)
 
-    def body(torch: Any, x: Any, target: Any, reduction: str, *rest: Any) -> Any:
+    def torch_loss(torch: Any, x: Any, target: Any, reduction: str, *rest: Any) -> Any:
         x, target = torch.broadcast_tensors(x, target)
         named = {p.name: v for p, v in zip(extra, rest, strict=True)}
         return getattr(torch.nn.functional, name)(x, target, reduction=reduction, **named)
 
-    def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-        x, target = map(widened, args)
-        return gathered(each(x - target, attrs), attrs["reduction"]).cast(args[0].dtype)
-
-    def gradient(p: Pullback) -> tuple[Value, Value]:
-        x, target = p.args
-        at = slope(x - target, p)
-        found = at * spread(p, at)
-        return found.sum_to(x.shape), (-found).sum_to(target.shape)
-
-    return Op(
+    return composite(
         name=name,
         doc=doc,
         params=(
@@ -73,9 +48,8 @@ def _loss(
         ),
         promotion=Promotion.FLOAT,
         type_rule=type_rule,
-        shape=ShapeBehaviour.COMPOSITE,
-        lowering=Library(body, fused=MadeOf(code)),
-        grad=gradient,
+        body=lambda x, target, reduction, **attrs: gathered(each(x - target, **attrs), reduction),
+        torch=torch_loss,
         torch_name=f"nn.functional.{name}",
         samples=lambda: (*paired_samples(), *samples),
     )
@@ -86,20 +60,14 @@ _PAIR: Final = (TensorSpec((3, 4)), TensorSpec((3, 4)))
 mse_loss: Final = _loss(
     "mse_loss",
     "The squared difference, averaged over all elements unless `reduction` says otherwise.",
-    lambda difference, _: difference * difference,
-    lambda difference, _: difference * 2.0,
+    lambda difference: arithmetic.square(difference),
 )
 
 l1_loss: Final = _loss(
     "l1_loss",
     "The absolute difference, averaged over all elements unless `reduction` says otherwise.",
-    lambda difference, _: arithmetic.abs_(difference),
-    lambda difference, _: arithmetic.sign(difference),
+    lambda difference: arithmetic.abs_(difference),
 )
-
-
-def _clipped(difference: Value, limit: float) -> Value:
-    return arithmetic.minimum(arithmetic.maximum(difference, -limit), limit)
 
 
 def _bowl(difference: Value, limit: float) -> Value:
@@ -107,11 +75,10 @@ def _bowl(difference: Value, limit: float) -> Value:
     it."""
     size = arithmetic.abs_(difference)
     line = (size - 0.5 * limit) * limit
-    return compare.where(compare.less(size, limit), difference * difference * 0.5, line)
+    return compare.where(compare.less(size, limit), arithmetic.square(difference) * 0.5, line)
 
 
-def _smooth_each(difference: Value, attrs: Mapping[str, Any]) -> Value:
-    beta = attrs["beta"]
+def _smooth(difference: Value, beta: float) -> Value:
     return arithmetic.abs_(difference) if beta == 0 else _bowl(difference, beta) / beta
 
 
@@ -120,16 +87,10 @@ def _check_beta(call: RuleCall) -> None:
         call.clash(f"`smooth_l1_loss` takes a beta of at least 0, not {call.attrs['beta']}")
 
 
-def _smooth_slope(difference: Value, p: Pullback) -> Value:
-    beta = p.attrs["beta"]
-    return arithmetic.sign(difference) if beta == 0 else _clipped(difference, beta) / beta
-
-
 smooth_l1_loss: Final = _loss(
     "smooth_l1_loss",
     "The squared difference over `2 * beta` below `beta`, the absolute one less `beta / 2` above.",
-    _smooth_each,
-    _smooth_slope,
+    _smooth,
     attribute("beta", 1.0, kinds.real),
     refuse=_check_beta,
     samples=(Sample(_PAIR, {"beta": 0.25}), Sample(_PAIR, {"beta": 0.0})),
@@ -145,8 +106,7 @@ huber_loss: Final = _loss(
     "huber_loss",
     "Half the squared difference below `delta`, `delta` times the absolute one less `delta / 2` "
     "above.",
-    lambda difference, attrs: _bowl(difference, attrs["delta"]),
-    lambda difference, p: _clipped(difference, p.attrs["delta"]),
+    lambda difference, delta: _bowl(difference, delta),
     attribute("delta", 1.0, kinds.real),
     refuse=_check_delta,
     samples=(Sample(_PAIR, {"delta": 0.5}),),

@@ -59,7 +59,6 @@ lerp: Final = Op(
         fused=Elementwise(_lerp_element),
     ),
     grad=_lerp_grad,
-    torch_name="lerp",
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), TensorSpec((3, 4), low=0.0, high=1.0))),
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), 0.25)),

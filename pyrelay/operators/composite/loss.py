@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import (
-    Clash,
-    Library,
-    MadeOf,
-    Op,
-    Promotion,
-    Pullback,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    TensorSpec,
-    attribute,
-    operand,
-    optional,
-)
+from ...ir.op import Clash, Promotion, RuleCall, Sample, TensorSpec, attribute, operand, optional
 from ...ir.rules import broadcast_shapes, expect, floating
 from ...ir.types import TensorType, Type, show
-from ..primitive import activation, arithmetic, compare, create, math
-from ..shared.operands import is_given
-from ..shared.precision import widened
-from ..shared.reduction import gathered, paired_samples, reduced, spread
+from ..primitive import activation, compare, math
+from ..shared.reduction import gathered, paired_samples, reduced
+from .declare import composite
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -67,40 +51,18 @@ def _bce(torch: Any, x: Any, target: Any, weight: Any, pos_weight: Any, reductio
     )
 
 
-def _bce_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    x, target = widened(args[0]), widened(args[1])
-    # softplus(-x), whose exponential never overflows.
-    behind = math.log1p(math.exp(-arithmetic.abs_(x))) + arithmetic.maximum(-x, 0.0)
-    if is_given(args[3]):
-        behind = behind * (1.0 + (widened(args[3]) - 1.0) * target)
+def _bce_of(
+    x: Value, target: Value, weight: Value | None, pos_weight: Value | None, reduction: str
+) -> Value:
+    # Minus the logarithm of the chance of a yes, whose exponential never overflows.
+    behind = -activation.logsigmoid(x)
+    if pos_weight is not None:
+        behind = behind * (1.0 + (pos_weight - 1.0) * target)
     each = (1.0 - target) * x + behind
-    if is_given(args[2]):
-        each = each * widened(args[2])
-    return gathered(each, attrs["reduction"]).cast(args[0].dtype)
+    return gathered(each if weight is None else each * weight, reduction)
 
 
-def _bce_grad(p: Pullback) -> tuple[Value | None, ...]:
-    # loss = (1 - t) x + (1 + (w - 1) t) softplus(-x), w the weight of positives
-    x, target, weight, pos_weight = p.args
-    g = spread(p, x)
-    scaled = g * weight if is_given(weight) else g
-    behind = activation.softplus(-x)
-    if not is_given(pos_weight):
-        to_x, to_target = activation.sigmoid(x) - target, -x
-        to_positive = None
-    else:
-        factor = 1.0 + (pos_weight - 1.0) * target
-        to_x = (1.0 - target) - factor * activation.sigmoid(-x)
-        to_target = (pos_weight - 1.0) * behind - x
-        to_positive = (scaled * target * behind).sum_to(pos_weight.shape)
-    to_weight = None
-    if is_given(weight):
-        factor = 1.0 if not is_given(pos_weight) else 1.0 + (pos_weight - 1.0) * target
-        to_weight = (g * ((1.0 - target) * x + behind * factor)).sum_to(weight.shape)
-    return scaled * to_x, scaled * to_target, to_weight, to_positive
-
-
-binary_cross_entropy_with_logits: Final = Op(
+binary_cross_entropy_with_logits: Final = composite(
     name="binary_cross_entropy_with_logits",
     doc="The cross entropy of `sigmoid(input)` against chances, computed without overflow.",
     params=(
@@ -112,9 +74,8 @@ binary_cross_entropy_with_logits: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=_bce_type,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_bce, fused=MadeOf(_bce_code)),
-    grad=_bce_grad,
+    body=_bce_of,
+    torch=_bce,
     torch_name="nn.functional.binary_cross_entropy_with_logits",
     samples=lambda: (
         *paired_samples(0.0, 1.0),
@@ -156,35 +117,19 @@ def _kl(torch: Any, x: Any, target: Any, reduction: str, log_target: bool) -> An
     return torch.nn.functional.kl_div(x, target, reduction=reduction, log_target=log_target)
 
 
-def _kl_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    x, target = map(widened, args)
-    if attrs["log_target"]:
+def _kl_of(x: Value, target: Value, reduction: str, log_target: bool) -> Value:
+    if log_target:
         each = math.exp(target) * (target - x)
     else:
         # The limit of t log t at 0 is 0.
         safe = compare.where(compare.equal(target, 0.0), 1.0, target)
         each = target * math.log(safe) - target * x
-    if attrs["reduction"] == "batchmean":
-        return (each.sum() / x.builder.size(x.shape[0])).cast(args[0].dtype)
-    return gathered(each, attrs["reduction"]).cast(args[0].dtype)
+    if reduction == "batchmean":
+        return each.sum() / x.builder.size(x.shape[0])
+    return gathered(each, reduction)
 
 
-def _kl_grad(p: Pullback) -> tuple[Value, Value]:
-    x, target = p.args
-    by_batch = p.attrs["reduction"] == "batchmean"
-    g = p.g / p.g.builder.size(x.shape[0]) if by_batch else spread(p, x)
-    if p.attrs["log_target"]:
-        chances = math.exp(target)
-        return -(chances * g), chances * (target - x + 1.0) * g
-    # The limit of t log t at 0 is 0, and torch's derivative of it there is 0 as well.
-    positive = compare.greater(target, 0.0)
-    safe = compare.where(positive, target, create.ones_like(target))
-    zeros = create.zeros_like(target)
-    slope = compare.where(positive, math.log(safe) + 1.0, zeros)
-    return -(target * g), (slope - x) * g
-
-
-kl_div: Final = Op(
+kl_div: Final = composite(
     name="kl_div",
     doc="The Kullback-Leibler divergence of `target` from `input`, which holds log chances.",
     params=(
@@ -195,9 +140,8 @@ kl_div: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=_kl_type,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_kl, fused=MadeOf(_kl_code)),
-    grad=_kl_grad,
+    body=_kl_of,
+    torch=_kl,
     torch_name="nn.functional.kl_div",
     samples=lambda: (
         *paired_samples(0.2, 1.0),

@@ -69,7 +69,6 @@ masked_fill: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_masked_fill, fused=Elementwise(_masked_fill_element)),
     grad=_masked_fill_grad,
-    torch_name="masked_fill",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((4, 3), "bool"), TensorSpec(()))),
         Sample((_MATRIX, TensorSpec((3,), "bool"), 0.5)),

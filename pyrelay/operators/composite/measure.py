@@ -140,7 +140,6 @@ var: Final = Op(
         fused=MadeOf(lambda args, attrs: _variance(args[0], attrs).cast(args[0].dtype)),
     ),
     grad=lambda p: (_squared_deviation_slope(p, p.g),),
-    torch_name="var",
     samples=_spread_samples,
 )
 
@@ -169,7 +168,6 @@ std: Final = Op(
         fused=MadeOf(lambda args, attrs: sqrt(_variance(args[0], attrs)).cast(args[0].dtype)),
     ),
     grad=_std_grad,
-    torch_name="std",
     samples=lambda: (*_spread_samples(), Sample((filled(1.0, 3, 2),), smooth=False)),
 )
 
@@ -195,7 +193,6 @@ logsumexp: Final = Op(
         fused=MadeOf(_logsumexp_code),
     ),
     grad=_logsumexp_grad,
-    torch_name="logsumexp",
     samples=lambda: (
         *(s for s in float_reductions() if s.attrs.get("dim") is not None),
         Sample((TensorSpec((3, 4), "int64", -5, 5),), {"dim": 0}),
@@ -270,6 +267,5 @@ norm: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(on_tensor(_norm), fused=MadeOf(_norm_code)),
     grad=_norm_grad,
-    torch_name="norm",
     samples=_norm_samples,
 )

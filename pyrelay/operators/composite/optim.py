@@ -47,7 +47,6 @@ sgd_step: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, param, grad, lr: k.sub_product(param, grad, lr)),
     grad=lambda p: (p.g, -(p.g * p.args[2]), -(p.g * p.args[1])),
     torch_name=None,

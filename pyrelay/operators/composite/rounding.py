@@ -96,7 +96,6 @@ fmod: Final = Op(
         lambda torch, x, y: torch.fmod(*as_tensors(torch, (x, y))), fused=_each(_remainder)
     ),
     grad=lambda p: _shaped(p, p.g, -(p.g * trunc(p.args[0] / p.args[1]))),
-    torch_name="fmod",
     samples=lambda: (
         *pairs_between(-9.0, 9.0, 0.5, 2.0),
         *pairs_between(-9.0, 9.0, -2.0, -0.5),

@@ -98,7 +98,6 @@ softmax: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_in_dtype("softmax"), is_fresh=True, fused=MadeOf(_softmax_code)),
     grad=lambda p: (softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
-    torch_name="softmax",
     samples=_softmax_samples,
 )
 
@@ -116,6 +115,5 @@ log_softmax: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_in_dtype("log_softmax"), is_fresh=True, fused=MadeOf(_log_softmax_code)),
     grad=lambda p: (log_softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
-    torch_name="log_softmax",
     samples=_softmax_samples,
 )

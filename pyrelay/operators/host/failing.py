@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import (
-    Effect,
-    Host,
-    NoGradient,
-    Op,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    attribute,
-    operand,
-)
+from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, Sample, attribute, operand
 from ...ir.rules import with_rank
 from ...ir.types import UNIT, UNKNOWN, Type, bool_, show
 
@@ -39,7 +29,6 @@ check: Final = Op(
     params=(operand("condition"), attribute("message", "the assertion does not hold", kinds.text)),
     type_rule=_check_type,
     effect=Effect.FAIL,
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_check),
     grad=NoGradient("gives nothing"),
     torch_name=None,
@@ -74,7 +63,6 @@ fail: Final = Op(
     params=(attribute("message", convert=kinds.text),),
     type_rule=lambda call: UNKNOWN,
     effect=Effect.FAIL,
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_fail),
     grad=NoGradient("gives nothing"),
     torch_name=None,
@@ -99,7 +87,6 @@ no_element: Final = Op(
     params=(operand("index"), operand("length")),
     type_rule=lambda call: UNKNOWN,
     effect=Effect.FAIL,
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_no_element),
     grad=NoGradient("gives nothing"),
     torch_name=None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import Host, NoGradient, Op, RuleCall, Sample, ShapeBehaviour, attribute, operand
+from ...ir.op import Host, NoGradient, Op, RuleCall, Sample, attribute, operand
 from ...ir.types import Type
 
 
@@ -27,7 +27,6 @@ field: Final = Op(
     doc="A field of a record by its name, or the content of a cell.",
     params=(operand("input"), attribute("name", convert=kinds.text)),
     type_rule=_undecided,
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),
     torch_name=None,

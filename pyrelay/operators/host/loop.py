@@ -11,17 +11,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import (
-    Host,
-    NoGradient,
-    Op,
-    Param,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    attribute,
-    operand,
-)
+from ...ir.op import Host, NoGradient, Op, Param, RuleCall, Sample, attribute, operand
 from ...ir.types import Type
 
 
@@ -40,7 +30,6 @@ def _operator(name: str, doc: str, *params: Param) -> Op:
         doc=doc,
         params=(operand("items"), *params),
         type_rule=_undecided,
-        shape=ShapeBehaviour.TRIVIAL,
         lowering=Host(_never),
         grad=NoGradient("no checked program has it"),
         torch_name=None,
@@ -74,7 +63,6 @@ def _undecided_of(
         doc=doc,
         params=params,
         type_rule=_undecided,
-        shape=ShapeBehaviour.TRIVIAL,
         lowering=Host(_never),
         grad=NoGradient("no checked program has it"),
         torch_name=None,
@@ -160,7 +148,6 @@ relay_call: Final = Op(
         attribute("attributes", (), kinds.named),
     ),
     type_rule=_undecided,
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),
     torch_name=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...ir.op import Host, NoGradient, Op, RuleCall, ShapeBehaviour, operand
+from ...ir.op import Host, NoGradient, Op, RuleCall, operand
 from ...ir.types import UNIT, RefType, Type, show
 
 
@@ -26,7 +26,6 @@ shadow: Final = Op(
     params=(operand("run"), operand("cell"), operand("zero")),
     type_rule=_shadow_type,
     # Whoever asks first makes it, and it holds zero then: nobody can tell who was first.
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_shadow),
     grad=NoGradient("a new cell holds zero"),
     torch_name=None,

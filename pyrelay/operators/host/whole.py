@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, Sample, ShapeBehaviour, operand
+from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, Sample, operand
 from ...ir.types import BOOL, Type
 
 
@@ -82,7 +82,6 @@ same_values: Final = Op(
     params=(operand("input"), operand("other")),
     type_rule=_bool,
     effect=Effect.FAIL,
-    shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_same),
     grad=NoGradient("a truth value"),
     torch_name=None,

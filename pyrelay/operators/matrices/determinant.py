@@ -73,6 +73,5 @@ logdet: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.logdet(x), is_fresh=True),
     grad=lambda p: _slope_of_log(p.g, p.args[0]),
-    torch_name="logdet",
     samples=regular_samples,
 )

@@ -48,7 +48,6 @@ def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sa
             else MadeOf(lambda args, _: product_with_vector(*args)),
         ),
         grad=Expansion(lambda args, _: matmul(*args)),
-        torch_name=name,
         samples=lambda: samples,
     )
 

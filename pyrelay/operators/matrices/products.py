@@ -185,7 +185,6 @@ matmul: Final = Op(
         methods=(Method("onednn", _matmul_onednn, _fits_onednn),),
     ),
     grad=_matmul_grad,
-    torch_name="matmul",
     samples=_matmul_samples,
 )
 
@@ -314,7 +313,6 @@ outer: Final = Op(
         fused=MadeOf(lambda args, _: args[0].unsqueeze(1) * args[1]),
     ),
     grad=lambda p: (p.g @ p.args[1], p.args[0] @ p.g),
-    torch_name="outer",
     samples=lambda: (
         Sample((TensorSpec((3,)), TensorSpec((4,)))),
         Sample((TensorSpec((0,)), TensorSpec((4,)))),
@@ -373,7 +371,6 @@ diagonal: Final = Op(
         lambda torch, x, offset, a, b: torch.diagonal(x, offset, a, b), moving.diagonal_of
     ),
     grad=_diagonal_grad,
-    torch_name="diagonal",
     samples=lambda: (
         Sample((TensorSpec((3, 3)),)),
         Sample((TensorSpec((3, 4)),), {"offset": 1}),

@@ -42,7 +42,6 @@ trace: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(lambda torch, x: torch.trace(x), is_fresh=True, fused=MadeOf(_trace_code)),
     grad=Expansion(_trace_code),
-    torch_name="trace",
     samples=lambda: (
         Sample((TensorSpec((3, 3)),)),
         Sample((TensorSpec((2, 4)),)),

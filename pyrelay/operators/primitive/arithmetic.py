@@ -7,17 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.expr import Constant
-from ...ir.op import (
-    NoGradient,
-    Op,
-    Pointwise,
-    Promotion,
-    Pullback,
-    Sample,
-    ShapeBehaviour,
-    TensorSpec,
-    operand,
-)
+from ...ir.op import NoGradient, Op, Pointwise, Promotion, Pullback, Sample, TensorSpec, operand
 from ...ir.rules import numeric
 from ..shared.samples import (
     binary_samples,
@@ -40,10 +30,8 @@ add: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.add(x, y)),
     grad=lambda p: (p.g, p.g),
-    torch_name="add",
     samples=numeric_pairs,
 )
 
@@ -53,10 +41,8 @@ subtract: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.sub(x, y)),
     grad=lambda p: (p.g, -p.g),
-    torch_name="subtract",
     samples=numeric_pairs,
 )
 
@@ -66,10 +52,8 @@ multiply: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.mul(x, y)),
     grad=lambda p: (p.g * p.args[1], p.g * p.args[0]),
-    torch_name="multiply",
     samples=numeric_pairs,
 )
 
@@ -79,10 +63,8 @@ divide: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.FLOAT,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.div(x, y)),
     grad=lambda p: (p.g / p.args[1], -(p.g * (p.out / p.args[1]))),
-    torch_name="divide",
     samples=lambda: (
         *pairs_between(-2.0, 2.0, 0.5, 2.0),
         *pairs_between(-2.0, 2.0, -2.0, -0.5),
@@ -99,10 +81,8 @@ floor_divide: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.floordiv(x, y)),
     grad=NoGradient("piecewise constant"),
-    torch_name="floor_divide",
     samples=lambda: (
         *pairs_between(-9.0, 9.0, 0.5, 2.0),
         *pairs_between(-9.0, 9.0, -2.0, -0.5),
@@ -118,7 +98,6 @@ mod: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.mod(x, y)),
     grad=lambda p: (p.g, -(p.g * floor_divide(p.args[0], p.args[1]))),
     torch_name="remainder",
@@ -164,7 +143,6 @@ power: Final = Op(
     params=(operand("input", promote=True), operand("exponent", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.pow(x, y)),
     grad=_power_grad,
     torch_name="pow",
@@ -187,10 +165,8 @@ square: Final = Op(
     doc="Each element times itself.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.mul(x, x)),
     grad=lambda p: (p.g * (2.0 * p.args[0]),),
-    torch_name="square",
     samples=numeric_samples,
 )
 
@@ -199,10 +175,8 @@ negative: Final = Op(
     doc="Each element with its sign changed.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.neg(x)),
     grad=lambda p: (-p.g,),
-    torch_name="negative",
     samples=numeric_samples,
 )
 
@@ -211,10 +185,8 @@ sign: Final = Op(
     doc="-1, 0 or 1 with the sign of each element.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.sign(x)),
     grad=NoGradient("piecewise constant"),
-    torch_name="sign",
     samples=kinked_samples,
 )
 
@@ -223,10 +195,8 @@ abs_: Final = Op(
     doc="Absolute value of each element; its derivative at 0 is 0.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.abs(x)),
     grad=lambda p: (p.g * sign(p.args[0]),),
-    torch_name="abs",
     samples=kinked_samples,
 )
 
@@ -248,10 +218,8 @@ minimum: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.minimum(x, y)),
     grad=_extremum_grad(greater),
-    torch_name="minimum",
     samples=lambda: (*numeric_pairs(), *tied_pairs()),
 )
 
@@ -261,10 +229,8 @@ maximum: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.maximum(x, y)),
     grad=_extremum_grad(less),
-    torch_name="maximum",
     samples=lambda: (*numeric_pairs(), *tied_pairs()),
 )
 
@@ -288,10 +254,8 @@ logaddexp: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.FLOAT,
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(_logaddexp),
     grad=_logaddexp_grad,
-    torch_name="logaddexp",
     samples=lambda: (
         *binary_samples(),
         Sample((filled(300.0, 3), filled(299.0, 3))),

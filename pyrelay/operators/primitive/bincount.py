@@ -65,7 +65,6 @@ bincount: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_bincount, is_fresh=True),
     grad=_bincount_grad,
-    torch_name="bincount",
     samples=lambda: (
         Sample((_WHOLE, None)),
         Sample((_WHOLE, None), {"minlength": 9}),

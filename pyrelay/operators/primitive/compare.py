@@ -47,7 +47,6 @@ def _comparison(*, name: str, doc: str, body: Callable[..., Any], torch_name: st
         params=(operand("input", promote=True), operand("other", promote=True)),
         promotion=Promotion.COMMON,
         type_rule=predicate,
-        shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),
         torch_name=torch_name,
@@ -151,10 +150,8 @@ def _connective(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
         doc=doc,
         params=(operand("input"), operand("other")),
         type_rule=predicate,
-        shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(lambda k, x, y: body(k, k.cast(x, bool_), k.cast(y, bool_))),
         grad=NoGradient("a truth value"),
-        torch_name=name,
         samples=_truths,
     )
 
@@ -197,10 +194,8 @@ def _test(
         doc=doc,
         params=(operand("input"),),
         type_rule=predicate,
-        shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),
-        torch_name=name,
         samples=samples,
     )
 
@@ -273,10 +268,8 @@ where: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_where_type,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, condition, x, y: k.where(condition, x, y)),
     grad=_where_grad,
-    torch_name="where",
     samples=lambda: (
         *(Sample((TensorSpec((3, 4), "bool"), *pair.operands)) for pair in _chosen_pairs()),
         Sample((TensorSpec((), "bool"), TensorSpec((3,)), TensorSpec((2, 1)))),
@@ -310,7 +303,6 @@ cast: Final = Op(
     doc="The elements converted to another dtype, towards zero from float to integer.",
     params=(operand("input"), attribute("dtype", convert=kinds.dtype)),
     type_rule=_cast_type,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, dtype: k.cast(x, dtype)),
     grad=_cast_grad,
     torch_name="Tensor.to",

@@ -35,7 +35,7 @@ from ..shared.convolving import (
     window_attrs,
 )
 from ..shared.operands import is_given
-from .conv import conv2d, conv2d_weight_grad
+from .conv import conv2d, conv_weight_grad
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -81,7 +81,7 @@ def _transposed_grad(p: Pullback) -> tuple[Value | None, ...]:
     g, image, attrs = batched(p.g, 4), batched(x, 4), window_attrs(p)
     to_x = conv2d(g, weight, None, **attrs)
     # With an output padding the windows may not reach the end; what they give is the input's.
-    to_weight = conv2d_weight_grad(image, g, weight_size=weight.shape, **attrs)
+    to_weight = conv_weight_grad(image, g, weight_size=weight.shape, **attrs)
     to_bias = g.sum((0, 2, 3)) if is_given(bias) else None
     return to_x.reshape(*x.shape), to_weight, to_bias
 

@@ -89,7 +89,6 @@ full: Final = Op(
         fused=Elementwise(lambda k, place, size, value, dtype: number_element(k, value, dtype)),
     ),
     grad=_CONSTANT,
-    torch_name="full",
     samples=lambda: (
         Sample((), {"size": (2, 3), "fill_value": 1.5}),
         Sample((), {"size": (), "fill_value": 7}),
@@ -121,7 +120,6 @@ def _filled(name: str) -> Op:
             fused=Elementwise(lambda k, place, size, dtype: k.const(_NUMBERS[name])),
         ),
         grad=_CONSTANT,
-        torch_name=name,
         samples=lambda: (
             Sample((), {"size": (2, 3)}),
             Sample((), {"size": ()}),
@@ -155,7 +153,6 @@ def _filled_like(name: str) -> Op:
             fused=Elementwise(lambda k, place, x, dtype: k.const(_NUMBERS[name])),
         ),
         grad=_CONSTANT,
-        torch_name=f"{name}_like",
         samples=lambda: (
             Sample((TensorSpec((2, 3)),)),
             Sample((TensorSpec(()),), {"dtype": int64}),
@@ -186,7 +183,6 @@ full_like: Final = Op(
         ),
     ),
     grad=_CONSTANT,
-    torch_name="full_like",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"fill_value": 2.5}),
         Sample((TensorSpec(()),), {"fill_value": 2, "dtype": int64}),
@@ -313,7 +309,6 @@ linspace: Final = Op(
         fused=Elementwise(_linspace_element),
     ),
     grad=_CONSTANT,
-    torch_name="linspace",
     samples=lambda: (
         Sample((), {"start": 0.0, "end": 1.0, "steps": 5}),
         Sample((), {"start": -1, "end": 1, "steps": 1}),
@@ -351,7 +346,6 @@ eye: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_eye, is_fresh=True, fused=Elementwise(_eye_element)),
     grad=_CONSTANT,
-    torch_name="eye",
     samples=lambda: (
         Sample((), {"n": 3}),
         Sample((), {"n": 2, "m": 4}),
@@ -387,7 +381,6 @@ tril: Final = Op(
         fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.le)),
     ),
     grad=lambda p: (tril(p.g, diagonal=p.attrs["diagonal"]),),
-    torch_name="tril",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),)),
         Sample((TensorSpec((2, 3, 3)),), {"diagonal": -1}),
@@ -408,7 +401,6 @@ triu: Final = Op(
         fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.ge)),
     ),
     grad=lambda p: (triu(p.g, diagonal=p.attrs["diagonal"]),),
-    torch_name="triu",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),)),
         Sample((TensorSpec((2, 3, 3)),), {"diagonal": 1}),

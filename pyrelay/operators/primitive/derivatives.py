@@ -85,7 +85,6 @@ def _derivative(
         params=(operand("grad", promote=True), operand(at, promote=True), *attributes),
         promotion=Promotion.FLOAT,
         type_rule=_one_shape,
-        shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=grad,
         torch_name=None,

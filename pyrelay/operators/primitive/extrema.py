@@ -17,7 +17,6 @@ from ...ir.op import (
     Reduction,
     RuleCall,
     Sample,
-    ShapeBehaviour,
     TensorSpec,
     attribute,
     operand,
@@ -90,10 +89,8 @@ def _extreme(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> 
             attribute("keepdim", False, kinds.flag),
         ),
         type_rule=reduced_type(_chosen_dtype),
-        shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(combine, on_tensor(body)),
         grad=_shared_grad,
-        torch_name=name,
         samples=_amax_samples,
     )
 
@@ -124,7 +121,6 @@ peak: Final = Op(
     doc="Largest element over dims, minus infinity for none: what keeps exponentials in range.",
     params=amax.params,
     type_rule=reduced_type(float_dtype),
-    shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("max", _peak),
     grad=NoGradient("what it is taken off from comes out the same for any other number"),
     torch_name=None,
@@ -174,10 +170,8 @@ def _extreme_pair(*, name: str, doc: str, combine: str, whole: Op, body: Callabl
             attribute("keepdim", False, kinds.flag),
         ),
         type_rule=_pair_type,
-        shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(combine, on_tensor(lowered)),
         grad=_pair_grad,
-        torch_name=name,
         samples=_pair_samples,
     )
 
@@ -219,10 +213,8 @@ def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
             attribute("keepdim", False, kinds.flag),
         ),
         type_rule=_position_type,
-        shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(name, on_tensor(body)),
         grad=NoGradient("a position"),
-        torch_name=name,
         samples=lambda: (s for s in _pair_samples() if s.operands != (TensorSpec((5,), "bool"),)),
     )
 

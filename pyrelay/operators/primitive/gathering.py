@@ -91,7 +91,6 @@ gather: Final = Op(
         scatter_add(index.zeros_of(p.args[0]), p.args[1], p.g, dim=p.attrs["dim"]),
         None,
     ),
-    torch_name="gather",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4)), {"dim": 0}),
         Sample((_MATRIX, TensorSpec((4, 5), "int64", 0, 3)), {"dim": -1}),
@@ -144,7 +143,6 @@ scatter_add: Final = Op(
         ),
     ),
     grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
-    torch_name="scatter_add",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4), TensorSpec((2, 3))), {"dim": 0}),
         Sample((_MATRIX, TensorSpec((4, 5), "int64", 0, 3), TensorSpec((4, 5))), {"dim": 1}),
@@ -186,7 +184,6 @@ take: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_take, fused=Elementwise(_take_element)),
     grad=_take_grad,
-    torch_name="take",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 5), "int64", 0, 12))),
         Sample((_MATRIX, TensorSpec((), "int64", 0, 12))),
@@ -232,7 +229,6 @@ index_select: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_index_select, fused=Elementwise(_index_select_element)),
     grad=_index_select_grad,
-    torch_name="index_select",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((6,), "int64", 0, 4)), {"dim": 0}),
         Sample((_MATRIX, TensorSpec((2,), "int64", 0, 3)), {"dim": -1}),
@@ -287,7 +283,6 @@ nonzero: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(lambda torch, x: torch.nonzero(as_tensor(torch, x))),
     grad=NoGradient("gives integers"),
-    torch_name="nonzero",
     samples=lambda: (
         Sample((TensorSpec((4, 3), "int64", 0, 2),)),
         Sample((TensorSpec((5,), "bool"),)),

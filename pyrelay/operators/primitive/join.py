@@ -123,7 +123,6 @@ cat: Final = Op(
         fused=Elementwise(joining.one_after_another),
     ),
     grad=_cat_grad,
-    torch_name="cat",
     samples=lambda: (
         Sample((_THREE,)),
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 1))),), {"dim": -1}),
@@ -168,7 +167,6 @@ stack: Final = Op(
         fused=Elementwise(joining.side_by_side),
     ),
     grad=_stack_grad,
-    torch_name="stack",
     samples=lambda: (
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 3), contiguous=False)),)),
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 3))),), {"dim": -1}),
@@ -243,7 +241,6 @@ split: Final = Op(
         MadeOf(lambda args, attrs: moving.cut_as(split, args[0], attrs)),
     ),
     grad=_split_grad,
-    torch_name="split",
     samples=lambda: (
         Sample((TensorSpec((5, 3)),), {"split_size_or_sections": 2}),
         Sample((TensorSpec((5, 3)),), {"split_size_or_sections": (1, 4)}),
@@ -440,7 +437,6 @@ tile: Final = Op(
         on_tensor(lambda torch, x, times: x.tile(times)), fused=Elementwise(moving.repeated)
     ),
     grad=_repeat_grad,
-    torch_name="tile",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dims": (2,)}),
         Sample((TensorSpec((2, 3)),), {"dims": (2, 1, 3)}),

@@ -8,16 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from ...ir.op import (
-    NoGradient,
-    Op,
-    Pointwise,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    TensorSpec,
-    operand,
-)
+from ...ir.op import NoGradient, Op, Pointwise, RuleCall, Sample, TensorSpec, operand
 from ...ir.rules import predicate
 from ...ir.types import TensorType, Type, bool_, show
 
@@ -42,10 +33,8 @@ def _mask(*, name: str, doc: str, count: int, body: Callable[..., Any]) -> Op:
         doc=doc,
         params=(operand("input"), operand("other"))[:count],
         type_rule=_of_bools,
-        shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),
-        torch_name=name,
         samples=lambda: _samples(count),
     )
 

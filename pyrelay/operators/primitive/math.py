@@ -14,7 +14,6 @@ from ...ir.op import (
     Pointwise,
     Promotion,
     Sample,
-    ShapeBehaviour,
     TensorSpec,
     attribute,
     operand,
@@ -41,10 +40,8 @@ def _function(
         params=(operand("input", promote=True),),
         promotion=Promotion.FLOAT,
         type_rule=same_dtype,
-        shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=grad,
-        torch_name=name,
         samples=samples,
     )
 
@@ -276,10 +273,8 @@ floor: Final = Op(
     doc="Largest whole number not above each element, in the same dtype.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.floor(x)),
     grad=NoGradient("piecewise constant"),
-    torch_name="floor",
     samples=kinked_samples,
 )
 
@@ -288,10 +283,8 @@ ceil: Final = Op(
     doc="Smallest whole number not below each element, in the same dtype.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.ceil(x)),
     grad=NoGradient("piecewise constant"),
-    torch_name="ceil",
     samples=kinked_samples,
 )
 
@@ -300,10 +293,8 @@ trunc: Final = Op(
     doc="Each element without its fraction, in the same dtype.",
     params=(operand("input"),),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.where(k.lt(x, k.const(0)), k.ceil(x), k.floor(x))),
     grad=NoGradient("piecewise constant"),
-    torch_name="trunc",
     samples=kinked_samples,
 )
 
@@ -323,10 +314,8 @@ round_: Final = Op(
     doc="Nearest number of `decimals` digits, halves to even, in the same dtype.",
     params=(operand("input"), attribute("decimals", 0, kinds.whole)),
     type_rule=numeric,
-    shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(_round),
     grad=NoGradient("piecewise constant"),
-    torch_name="round",
     samples=lambda: (
         *kinked_samples(),
         Sample((filled(0.5, 2),), smooth=False),

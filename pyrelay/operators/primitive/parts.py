@@ -79,7 +79,6 @@ select: Final = Op(
         fused=Elementwise(_select_element),
     ),
     grad=Expansion(lambda args, attrs: _select_code(args, attrs["dim"])),
-    torch_name="select",
     samples=lambda: (
         Sample((_MATRIX, 1), {"dim": 0}),
         Sample((_MATRIX, -1), {"dim": -1}),
@@ -126,7 +125,6 @@ narrow: Final = Op(
         lambda torch, x, dim, start, length: torch.narrow(x, dim, start, length), moving.narrowed
     ),
     grad=_narrow_grad,
-    torch_name="narrow",
     samples=lambda: (
         Sample((_MATRIX,), {"dim": 0, "start": 1, "length": 2}),
         Sample((_MATRIX,), {"dim": -1, "start": -2, "length": 2}),
@@ -181,7 +179,6 @@ chunk: Final = Op(
         MadeOf(lambda args, attrs: moving.cut_as(chunk, args[0], attrs)),
     ),
     grad=lambda p: (join.cat(p.g, dim=p.attrs["dim"]),),
-    torch_name="chunk",
     samples=lambda: (
         Sample((_MATRIX,), {"chunks": 2}),
         Sample((TensorSpec((5, 3)),), {"chunks": 4}),
@@ -227,7 +224,6 @@ unbind: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(lambda torch, x, dim: tuple(torch.unbind(x, dim)), MadeOf(_unbind_code)),
     grad=_unbind_grad,
-    torch_name="unbind",
     samples=lambda: (
         Sample((_MATRIX,)),
         Sample((_MATRIX,), {"dim": -1}),
@@ -270,7 +266,6 @@ def _stacked(name: str, doc: str, least_rank: int, dim: int) -> Op:
             fused=MadeOf(lambda args, _: code(args)),
         ),
         grad=Expansion(lambda args, _: code(args)),
-        torch_name=name,
         samples=lambda: (
             Sample(((TensorSpec((2, 3)), TensorSpec((2, 3), contiguous=False)),)),
             Sample(((TensorSpec((3,)), TensorSpec((3,))),)),
@@ -340,7 +335,6 @@ index_add: Final = Op(
         _index_add, _index_add_in_place, Scatter(base=0, over=2, body=_index_add_element)
     ),
     grad=_index_add_grad,
-    torch_name="index_add",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((5,), "int64", 0, 4), TensorSpec((5, 3))), {"dim": 0}),
         Sample(

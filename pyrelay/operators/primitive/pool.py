@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from ..builder import Value
 
 
-def _divisor(value: Any) -> Any:
+def divisor(value: Any) -> Any:
+    """Return what a pool divides sums by. Raises TypeError."""
     found = kinds.size(value)
     if found == 0:
         raise TypeError("a sum is divided by it")
@@ -241,7 +242,7 @@ avg_pool2d: Final = Op(
         attribute("padding", 0, kinds.at_least(0, kinds.pair)),
         attribute("ceil_mode", False, kinds.flag),
         attribute("count_include_pad", True, kinds.flag),
-        attribute("divisor_override", None, kinds.optional(_divisor)),
+        attribute("divisor_override", None, kinds.optional(divisor)),
     ),
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
@@ -282,7 +283,7 @@ avg_pool2d_backward: Final = Op(
         attribute("padding", 0, kinds.at_least(0, kinds.pair)),
         attribute("ceil_mode", False, kinds.flag),
         attribute("count_include_pad", True, kinds.flag),
-        attribute("divisor_override", None, kinds.optional(_divisor)),
+        attribute("divisor_override", None, kinds.optional(divisor)),
     ),
     type_rule=_backward_type,
     shape=ShapeBehaviour.FIXED,
@@ -300,7 +301,7 @@ avg_pool2d_backward: Final = Op(
 )
 
 
-_OUTPUT_SIZE: Final = kinds.pair_of(kinds.optional(kinds.size))
+_OUTPUT_SIZE: Final = kinds.each_of(2, kinds.optional(kinds.size))
 
 
 def _adaptive_type(call: RuleCall) -> Type:

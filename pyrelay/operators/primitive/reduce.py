@@ -80,10 +80,8 @@ sum_: Final = Op(
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     type_rule=reduced_type(accumulated_dtype),
-    shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("add", on_tensor(_sum)),
     grad=_sum_grad,
-    torch_name="sum",
     samples=_sum_samples,
 )
 
@@ -109,10 +107,8 @@ mean: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
-    shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("mean", on_tensor(_mean)),
     grad=_mean_grad,
-    torch_name="mean",
     samples=lambda: (
         *float_reductions(),
         *integer_reductions(),
@@ -160,10 +156,8 @@ prod: Final = Op(
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     type_rule=reduced_type(accumulated_dtype),
-    shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("mul", on_tensor(_prod)),
     grad=_prod_grad,
-    torch_name="prod",
     samples=_prod_samples,
 )
 
@@ -179,10 +173,8 @@ def _truth(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> Op
             attribute("keepdim", False, kinds.flag),
         ),
         type_rule=reduced_type(_bool_dtype),
-        shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(combine, on_tensor(body)),
         grad=NoGradient("a truth value"),
-        torch_name=name,
         samples=_truth_samples,
     )
 

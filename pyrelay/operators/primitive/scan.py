@@ -65,7 +65,6 @@ cumsum: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumsum(dim, dtype=dtype))),
     grad=_cumsum_grad,
-    torch_name="cumsum",
     samples=_running_samples,
 )
 
@@ -93,7 +92,6 @@ cumprod: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumprod(dim, dtype=dtype))),
     grad=_cumprod_grad,
-    torch_name="cumprod",
     samples=lambda: (
         *_running_samples(),
         Sample((filled(0.0, 3),), {"dim": 0}),

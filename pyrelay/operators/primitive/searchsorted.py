@@ -61,7 +61,6 @@ searchsorted: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_searchsorted, is_fresh=True),
     grad=NoGradient("positions are integers"),
-    torch_name="searchsorted",
     samples=lambda: (
         Sample((_ORDERED, TensorSpec((3, 4)))),
         Sample((_ORDERED, TensorSpec((4,), low=0.5, high=0.5)), {"right": True}),

@@ -78,7 +78,6 @@ sort: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_sort)),
     grad=_place_values,
-    torch_name="sort",
     samples=_sort_samples,
 )
 
@@ -90,7 +89,6 @@ argsort: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_argsort)),
     grad=NoGradient("positions"),
-    torch_name="argsort",
     samples=_sort_samples,
 )
 
@@ -124,7 +122,6 @@ topk: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(on_tensor(_topk)),
     grad=_place_values,
-    torch_name="topk",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"k": 2}),
         Sample((TensorSpec((3, 4)),), {"k": 2, "dim": 0, "largest": False}),

@@ -45,7 +45,6 @@ reshape: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape)), moving.reshaped),
     grad=_restore_shape,
-    torch_name="reshape",
     samples=lambda: (
         Sample((TensorSpec((2, 6)),), {"shape": (3, 4)}),
         Sample((TensorSpec((2, 3, 4)),), {"shape": (2, -1)}),
@@ -81,7 +80,6 @@ flatten: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, start, end: x.flatten(start, end)), moving.reshaped),
     grad=_restore_shape,
-    torch_name="flatten",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),)),
         Sample((TensorSpec((2, 3, 4)),), {"start_dim": 1}),
@@ -122,7 +120,6 @@ transpose: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["dim0"], dim1=p.attrs["dim1"]),),
-    torch_name="transpose",
     samples=lambda: _pair_samples("dim0", "dim1"),
 )
 
@@ -139,7 +136,6 @@ swapaxes: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["axis0"], dim1=p.attrs["axis1"]),),
-    torch_name="swapaxes",
     samples=lambda: _pair_samples("axis0", "axis1"),
 )
 
@@ -166,7 +162,6 @@ permute: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims)), moving.permuted),
     grad=lambda p: (permute(p.g, dims=_inverse(p.attrs["dims"])),),
-    torch_name="permute",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"dims": (2, 0, 1)}),
         Sample((TensorSpec((2, 3)),), {"dims": (-1, 0)}),
@@ -213,7 +208,6 @@ movedim: Final = Op(
         on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to)), _movedim_element
     ),
     grad=lambda p: (movedim(p.g, source=p.attrs["destination"], destination=p.attrs["source"]),),
-    torch_name="movedim",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"source": 0, "destination": -1}),
         Sample((TensorSpec((2, 3, 4)),), {"source": (-1, 0), "destination": (0, 1)}),
@@ -237,7 +231,6 @@ unsqueeze: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim)), moving.reshaped),
     grad=_restore_shape,
-    torch_name="unsqueeze",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dim": 0}),
         Sample((TensorSpec((2, 3)),), {"dim": -1}),
@@ -283,7 +276,6 @@ squeeze: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=View(on_tensor(_squeeze), moving.reshaped),
     grad=_restore_shape,
-    torch_name="squeeze",
     samples=lambda: (
         Sample((TensorSpec((1, 3, 1)),)),
         Sample((TensorSpec((1, 3, 1)),), {"dim": -1}),
@@ -359,7 +351,6 @@ flip: Final = Op(
         on_tensor(lambda torch, x, dims: x.flip(dims)), fused=Elementwise(moving.flipped)
     ),
     grad=lambda p: (flip(p.g, dims=p.attrs["dims"]),),
-    torch_name="flip",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"dims": (0,)}),
         Sample((TensorSpec((3, 4)),), {"dims": (0, -1)}),
@@ -396,7 +387,6 @@ roll: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_roll), fused=Elementwise(moving.rolled)),
     grad=lambda p: (roll(p.g, shifts=tuple(-s for s in p.attrs["shifts"]), dims=p.attrs["dims"]),),
-    torch_name="roll",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"shifts": 1, "dims": 0}),
         Sample((TensorSpec((3, 4)),), {"shifts": (1, -2), "dims": (0, 1)}),

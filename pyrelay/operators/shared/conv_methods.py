@@ -74,7 +74,7 @@ def _unfold_backward(
     stride, padding, _, _ = attrs
     kernel = (weight.shape[2], weight.shape[3])
     # An image whose rows do not lie side by side gives a wrong gradient of the weight.
-    found = torch.ops.aten._slow_conv2d_backward.output_mask(  # noqa: SLF001
+    found = torch.ops.aten._slow_conv_backward.output_mask(  # noqa: SLF001
         g, x.contiguous(), weight, kernel, stride, padding, wanted
     )
     return those_wanted(found, wanted)
@@ -150,4 +150,4 @@ BACKWARD: Final = (
     ),
     Method("channels_last", _channels_last_backward, lambda types, _: _are_floats(types, 4, 3)),
 )
-"""The ways to do `conv2d_backward`."""
+"""The ways to do `conv_backward`."""

@@ -20,11 +20,16 @@ from .window import check_count, known, same_padding, window_count
 if TYPE_CHECKING:
     from ..builder import Value
 
-_IMAGE_LAYOUT: Final = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)"}
+_IMAGE_LAYOUT: Final = {
+    1: "(batch, channels, length)",
+    2: "(batch, channels, height, width)",
+    3: "(batch, channels, depth, height, width)",
+}
 
 
 def _spatial(call: RuleCall) -> int:
-    return 1 if call.op.name.endswith("1d") else 2
+    """Return the number of dims that a window moves along, from the operator's name."""
+    return int(call.op.name[-2])
 
 
 def image_type(call: RuleCall, n: int) -> TensorType:

@@ -43,23 +43,19 @@ def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
     return call.clash(f"`{call.op.name}` needs a number as {what}, not the size {dim}", index)
 
 
-def padding_pair(value: Any) -> Any:
-    """Return a padding in its normal form: "same", "valid", or a pair of numbers."""
-    return _padding(value, kinds.at_least(0, kinds.pair))
+def padding_of(count: int) -> kinds.Kind:
+    """Return the kind of the paddings over `count` dims: "same", "valid", or a tuple of numbers."""
+    kind = kinds.at_least(0, kinds.each_of(count))
 
+    def convert(value: Any) -> Any:
+        if value in ("same", "valid"):
+            return value
+        try:
+            return kind(value)
+        except TypeError as error:
+            raise TypeError(f'{error}, or "same", or "valid"') from None
 
-def padding_single(value: Any) -> Any:
-    """Return a padding in its normal form: "same", "valid", or a tuple of one number."""
-    return _padding(value, kinds.at_least(0, kinds.single))
-
-
-def _padding(value: Any, kind: kinds.Kind) -> Any:
-    if value in ("same", "valid"):
-        return value
-    try:
-        return kind(value)
-    except TypeError as error:
-        raise TypeError(f'{error}, or "same", or "valid"') from None
+    return convert
 
 
 def same_padding(kernel: int, dilation: int) -> tuple[int, int]:
