@@ -12,24 +12,20 @@ from ..ir.op import Op
 from .composite import (
     attention,
     classes,
-    combined,
     cross_entropy,
     descent,
     distance,
     draws,
     dropout,
     einsum,
-    instance_norm,
-    lerp,
+    elementwise,
     loss,
-    masking,
     measure,
     model,
     norm,
     optim,
     pools,
     resample,
-    rounding,
     softmax,
     statistics,
 )
@@ -72,7 +68,7 @@ if TYPE_CHECKING:
 
 _FAMILIES: Final[tuple[ModuleType, ...]] = (
     arithmetic,
-    rounding,
+    elementwise,
     math,
     activation,
     derivatives,
@@ -91,8 +87,6 @@ _FAMILIES: Final[tuple[ModuleType, ...]] = (
     parts,
     index,
     gathering,
-    masking,
-    lerp,
     create,
     linalg,
     products,
@@ -109,7 +103,6 @@ _FAMILIES: Final[tuple[ModuleType, ...]] = (
     resample,
     statistics,
     norm,
-    instance_norm,
     attention,
     embedding,
     dropout,
@@ -131,7 +124,7 @@ _FAMILIES: Final[tuple[ModuleType, ...]] = (
 
 GENERATED: Final[tuple[Op, ...]] = (
     collect.collect,
-    combined.add_product,
+    elementwise.add_product,
     debugging.breakpoint_,
     debugging.debug_line,
     debugging.debug_local,
@@ -156,7 +149,7 @@ ALL: Final[tuple[Op, ...]] = tuple(
 
 UNLISTED: Final = frozenset(
     (
-        rounding.quotient,
+        elementwise.quotient,
         derivatives.tanh_grad,
         derivatives.sigmoid_grad,
         derivatives.relu_grad,

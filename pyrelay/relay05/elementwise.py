@@ -7,7 +7,7 @@ from typing import Any, Final
 from ..ir.expr import Call, Expr
 from ..ir.op import Op
 from ..ir.types import DType, DTypeKind
-from ..operators.composite import rounding
+from ..operators.composite import elementwise
 from ..operators.host import sizes
 from ..operators.primitive import activation, arithmetic, compare, create, math, view
 from ..operators.primitive.reduce import sum_to
@@ -60,11 +60,11 @@ ELEMENTWISE: Final = (
     _binary("add", arithmetic.add),
     _binary("subtract", arithmetic.subtract),
     _binary("multiply", arithmetic.multiply),
-    _binary("divide", rounding.quotient),
+    _binary("divide", elementwise.quotient),
     _binary("floor_divide", arithmetic.floor_divide),
-    _binary("trunc_divide", rounding.quotient),
-    _binary("mod", rounding.fmod),
-    _binary("trunc_mod", rounding.fmod),
+    _binary("trunc_divide", elementwise.quotient),
+    _binary("mod", elementwise.fmod),
+    _binary("trunc_mod", elementwise.fmod),
     _binary("floor_mod", arithmetic.mod),
     _binary("power", arithmetic.power),
     _binary("maximum", arithmetic.maximum),

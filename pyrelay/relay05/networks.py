@@ -9,7 +9,7 @@ from ..ir.expr import Expr
 from ..ir.op import Op
 from ..ir.types import DType
 from ..operators.composite import norm
-from ..operators.composite.instance_norm import instance_norm
+from ..operators.composite.norm import instance_norm
 from ..operators.host import sizes
 from ..operators.matrices import products as linalg
 from ..operators.primitive import (

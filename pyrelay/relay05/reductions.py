@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..ir.expr import Expr
 from ..ir.op import Op
 from ..ir.types import DType, DTypeKind, int32
-from ..operators.composite import measure, rounding
+from ..operators.composite import elementwise, measure
 from ..operators.composite import softmax as softmaxes
 from ..operators.primitive import arithmetic, compare, extrema, join, reduce, scan, sort, view
 from ..operators.primitive.searchsorted import searchsorted
@@ -69,7 +69,7 @@ def _mean(e: Emit, x: Expr, *, axis: Any, keepdims: bool, exclude: bool) -> Expr
     if dtype is None:
         return e.call(reduce.mean, x, dim=dims, keepdim=keepdims)
     total = e.call(reduce.sum_, x, dim=dims, keepdim=keepdims, dtype=dtype)
-    return e.call(rounding.quotient, total, _count(e, x, dims))
+    return e.call(elementwise.quotient, total, _count(e, x, dims))
 
 
 def _count(e: Emit, x: Expr, dims: tuple[int, ...] | None) -> Expr:
@@ -117,7 +117,7 @@ def _variance(
         return e.call(reduce.mean, square, dim=dims, keepdim=keepdims)
     total = e.call(reduce.sum_, square, dim=dims, keepdim=keepdims)
     others = e.call(arithmetic.subtract, _count(e, x, dims), e.number(1))
-    return e.call(rounding.quotient, total, others)
+    return e.call(elementwise.quotient, total, others)
 
 
 def _scan(name: str, op: Op, neutral: int) -> Imported:

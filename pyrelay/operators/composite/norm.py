@@ -1,12 +1,12 @@
 """Normalisation: tensors shifted and scaled to a mean of 0 and a variance of 1.
 
 A derivative takes `layer_norm` and `batch_norm` as the operators of `statistics.py`; those of the
-other norms are written out in means of the operands, and can be differentiated again.
+other norms follow from their bodies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
@@ -20,7 +20,6 @@ from ...ir.op import (
     Library,
     MadeOf,
     Op,
-    Pullback,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -36,15 +35,14 @@ from ..matrices.products import parameter_dtype
 from ..primitive import activation, math
 from ..shared.operands import is_given
 from ..shared.precision import widened
+from .declare import composite
 from .statistics import (
     along_channels,
     batch_norm_with_statistics,
-    given,
     layer_norm_with_statistics,
     mean_over,
     normal,
     scaled,
-    through_standard,
 )
 
 if TYPE_CHECKING:
@@ -193,12 +191,6 @@ def _normalized_weight(call: RuleCall) -> TensorType:
     return TensorType(kinds.shape(call.attrs["normalized_shape"]), parameter_dtype(call))
 
 
-def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the dims before the normalised ones, and those."""
-    first = x.rank - len(shape)
-    return tuple(range(first)), tuple(range(first, x.rank))
-
-
 def _layer_norm(
     torch: Any, x: Any, weight: Any, bias: Any, shape: tuple[int, ...], eps: float
 ) -> Any:
@@ -256,34 +248,15 @@ _EPSILON: Final = {
 """The distance from 1 to the next number, which torch adds when `eps` is not given."""
 
 
-def _rms_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
-    x, weight = p.args
-    lead, dims = _last(x, p.attrs["normalized_shape"])
-    eps = p.attrs["eps"]
-    factor = math.rsqrt(mean_over(x * x, dims) + (_EPSILON[x.dtype.name] if eps is None else eps))
-    scaled = x * factor
-    h = p.g * weight if is_given(weight) else p.g
-    to_weight = None
-    if is_given(weight):
-        to_weight = (p.g * scaled).sum(lead) if lead else p.g * scaled
-    return factor * (h - scaled * mean_over(h * scaled, dims)), to_weight
+def _rms_norm(
+    x: Value, weight: Value | None, *, normalized_shape: tuple[Dim, ...], eps: float | None
+) -> Value:
+    dims = tuple(range(x.rank - len(normalized_shape), x.rank))
+    least = _EPSILON[x.dtype.name] if eps is None else eps
+    return scaled(x * math.rsqrt(mean_over(x * x, dims) + least), weight, None)
 
 
-def _rms_norm(torch: Any, x: Any, weight: Any, shape: tuple[int, ...], eps: float | None) -> Any:
-    return torch.nn.functional.rms_norm(x, shape, weight, eps)
-
-
-def _rms_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    x, weight = args
-    _, dims = _last(x, attrs["normalized_shape"])
-    wide, eps = widened(x), attrs["eps"]
-    factor = math.rsqrt(
-        mean_over(wide * wide, dims) + (_EPSILON[x.dtype.name] if eps is None else eps)
-    )
-    return scaled(wide * factor, given(weight), None).cast(x.dtype)
-
-
-rms_norm: Final = Op(
+rms_norm: Final = composite(
     name="rms_norm",
     doc="The last dims scaled to a mean square of 1.",
     params=(
@@ -294,8 +267,9 @@ rms_norm: Final = Op(
     ),
     type_rule=_layer_norm_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_rms_norm, is_fresh=True, fused=MadeOf(_rms_norm_code)),
-    grad=_rms_norm_grad,
+    body=_rms_norm,
+    torch=lambda torch, x, weight, shape, eps: torch.nn.functional.rms_norm(x, shape, weight, eps),
+    is_fresh=True,
     hidden=(
         Hidden(
             "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
@@ -332,32 +306,15 @@ def _group_norm_type(call: RuleCall) -> Type:
     return source
 
 
-def _group_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
-    x, weight, bias = p.args
-    groups = p.attrs["num_groups"]
-    split = (x.shape[0], Dim.of(groups), product(x.shape[1:]) // groups)
-    standard, _, factor, _ = normal(x.reshape(*split), (2,), p.attrs["eps"])
-    h = p.g * along_channels(weight, x.rank) if is_given(weight) else p.g
-    to_x = through_standard(h.reshape(*split), standard, factor, (2,)).reshape(*x.shape)
-    dims = tuple(d for d in range(x.rank) if d != 1)
-    to_weight = (p.g * standard.reshape(*x.shape)).sum(dims) if is_given(weight) else None
-    return to_x, to_weight, p.g.sum(dims) if is_given(bias) else None
+def _group_norm(
+    x: Value, weight: Value | None, bias: Value | None, *, num_groups: int | Dim, eps: float
+) -> Value:
+    split = (x.shape[0], Dim.of(num_groups), product(x.shape[1:]) // num_groups)
+    standard = normal(x.reshape(*split), (2,), eps)[0].reshape(*x.shape)
+    return scaled(standard, *(v and along_channels(v, x.rank) for v in (weight, bias)))
 
 
-def _group_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    x, weight, bias = args
-    groups = attrs["num_groups"]
-    split = (x.shape[0], Dim.of(groups), product(x.shape[1:]) // groups)
-    standard = normal(widened(x).reshape(*split), (2,), attrs["eps"])[0].reshape(*x.shape)
-    factors = [None if v is None else along_channels(v, x.rank) for v in map(given, (weight, bias))]
-    return scaled(standard, *factors).cast(x.dtype)
-
-
-def _group_norm(torch: Any, x: Any, weight: Any, bias: Any, groups: int, eps: float) -> Any:
-    return torch.nn.functional.group_norm(x, groups, weight, bias, eps)
-
-
-group_norm: Final = Op(
+group_norm: Final = composite(
     name="group_norm",
     doc="The channels (dim 1) in groups, each normalised by its own statistics.",
     params=(
@@ -369,8 +326,11 @@ group_norm: Final = Op(
     ),
     type_rule=_group_norm_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_group_norm, is_fresh=True, fused=MadeOf(_group_norm_code)),
-    grad=_group_norm_grad,
+    body=_group_norm,
+    torch=lambda torch, x, weight, bias, groups, eps: torch.nn.functional.group_norm(
+        x, groups, weight, bias, eps
+    ),
+    is_fresh=True,
     hidden=(
         Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
         Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
@@ -383,5 +343,57 @@ group_norm: Final = Op(
         Sample((TensorSpec((2, 4, 3, 2)), TensorSpec((4,)), None), {"num_groups": 1}),
         Sample((TensorSpec((0, 6, 3)), TensorSpec((6,)), TensorSpec((6,))), {"num_groups": 2}),
         Sample((TensorSpec((2, 6, 3), contiguous=False), None, None), {"num_groups": 2}),
+    ),
+)
+
+
+def _images(call: RuleCall) -> TensorType:
+    source = floating(call, 0)
+    if source.rank < 3:
+        wanted = "a tensor (batch, channels, places, ...)"
+        call.clash(f"`instance_norm` takes {wanted}, not {show(source)}", 0)
+    return source
+
+
+def _instance_norm_type(call: RuleCall) -> Type:
+    source = _images(call)
+    vector = TensorType((source.shape[1],), source.dtype)
+    for place in (1, 2):
+        if call.given(place):
+            name = call.operand_name(place)
+            expect(call, place, vector, f"`instance_norm` takes one {name} per channel")
+    return source
+
+
+def _instance_norm(x: Value, weight: Value | None, bias: Value | None, *, eps: float) -> Value:
+    return group_norm(x, weight, bias, num_groups=x.shape[1], eps=eps)
+
+
+instance_norm: Final = composite(
+    name="instance_norm",
+    doc="Each channel (dim 1) of each element of the batch, normalised by its own statistics.",
+    params=(
+        operand("input"),
+        optional("weight"),
+        optional("bias"),
+        attribute("eps", 1e-5, kinds.real),
+    ),
+    type_rule=_instance_norm_type,
+    body=_instance_norm,
+    torch=lambda torch, x, weight, bias, eps: torch.nn.functional.instance_norm(
+        x, weight=weight, bias=bias, eps=eps
+    ),
+    is_fresh=True,
+    hidden=(
+        Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+    ),
+    hyper=(attribute("affine", default=False, convert=kinds.flag),),
+    torch_name="nn.functional.instance_norm",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 4)), TensorSpec((3,)), TensorSpec((3,)))),
+        Sample((TensorSpec((2, 3, 4, 5)), None, None), {"eps": 0.1}),
+        Sample((TensorSpec((2, 2, 2, 3)), TensorSpec((2,)), None)),
+        Sample((TensorSpec((2, 3, 4), contiguous=False), None, None)),
     ),
 )

@@ -7,11 +7,12 @@ exact derivative itself. `grad` is the cotangent of the function's result.
 from __future__ import annotations
 
 import math as scalar_math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
+    Expansion,
     Gradient,
     Library,
     MadeOf,
@@ -31,7 +32,7 @@ from ...ir.rules import axis, expect
 from ...ir.types import Type
 from ..shared.precision import widened
 from ..shared.samples import filled
-from .compare import greater, less, where
+from .compare import less, where
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -74,11 +75,18 @@ def _derivative(
     doc: str,
     at: str,
     body: Callable[..., Any],
-    grad: Gradient,
+    grad: Gradient | None = None,
     attributes: tuple[Param, ...] = (),
     samples: Callable[[], Iterable[Sample]],
 ) -> Op:
-    """Return the derivative of a function of each element, by `at`: its "input" or "output"."""
+    """Return the derivative of a function of each element, by `at`: its "input" or "output". Its
+    own derivative is that of the formula in `body`, unless a cheaper one is given."""
+
+    def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+        from ..composite.formulas import formula  # it calls functions that are derived here
+
+        return formula(body, args, attrs)
+
     return Op(
         name=name,
         doc=doc,
@@ -86,7 +94,7 @@ def _derivative(
         promotion=Promotion.FLOAT,
         type_rule=_one_shape,
         lowering=Pointwise(body),
-        grad=grad,
+        grad=grad or Expansion(code),
         torch_name=None,
         samples=samples,
     )
@@ -160,40 +168,14 @@ elu_grad: Final = _derivative(
 )
 
 
-def _gelu_curvature(x: Value, approximate: str) -> Value:
-    """Return the second derivative of gelu."""
-    from . import math  # math.py differentiates by the operators here
-
-    square = x * x
-    if approximate == "none":
-        return math.exp(-0.5 * square) * (0.5 * _ROOT_TWO_OVER_PI) * (2.0 - square)
-    bent = math.tanh(_ROOT_TWO_OVER_PI * (x + _CUBIC * (square * x)))
-    slope = _ROOT_TWO_OVER_PI * (1.0 + 3.0 * _CUBIC * square)
-    turn = (6.0 * _CUBIC * _ROOT_TWO_OVER_PI) * x - 2.0 * bent * (slope * slope)
-    return (1.0 - bent * bent) * (slope + 0.5 * x * turn)
-
-
 gelu_grad: Final = _derivative(
     name="gelu_grad",
     doc="`grad` times the derivative of `gelu`.",
     at="input",
     body=lambda k, g, x, approximate: k.gelu_grad(g, x, approximate),
-    grad=lambda p: (
-        gelu_grad(p.g, p.args[1], **p.attrs),
-        p.g * p.args[0] * _gelu_curvature(p.args[1], p.attrs["approximate"]),
-    ),
     attributes=(attribute("approximate", "none", approximation),),
     samples=lambda: _samples(-2.0, 2.0, ({}, {"approximate": "tanh"})),
 )
-
-
-def _silu_grad_grad(p: Pullback) -> Sequence[Value | None]:
-    from .activation import sigmoid  # activation.py differentiates by the operators here
-
-    g, x = p.args
-    share = sigmoid(x)
-    curvature = share * (1.0 - share) * (2.0 + x * (1.0 - 2.0 * share))
-    return silu_grad(p.g, x), p.g * g * curvature
 
 
 silu_grad: Final = _derivative(
@@ -201,19 +183,8 @@ silu_grad: Final = _derivative(
     doc="`grad` times the derivative of `silu`.",
     at="input",
     body=lambda k, g, x: k.silu_grad(g, x),
-    grad=_silu_grad_grad,
     samples=lambda: _samples(-2.0, 2.0, ({},)),
 )
-
-
-def _softplus_grad_grad(p: Pullback) -> Sequence[Value | None]:
-    from .activation import sigmoid  # activation.py differentiates by the operators here
-
-    g, x = p.args
-    scaled = x * p.attrs["beta"]
-    curved = sigmoid_grad(p.g * g * p.attrs["beta"], sigmoid(scaled))
-    linear = greater(scaled, p.attrs["threshold"])
-    return softplus_grad(p.g, x, **p.attrs), where(linear, 0.0, curved)
 
 
 softplus_grad: Final = _derivative(
@@ -221,7 +192,6 @@ softplus_grad: Final = _derivative(
     doc="`grad` times the derivative of `softplus`.",
     at="input",
     body=lambda k, g, x, beta, threshold: k.softplus_grad(g, x, beta, threshold),
-    grad=_softplus_grad_grad,
     attributes=(attribute("beta", 1.0, kinds.real), attribute("threshold", 20.0, kinds.real)),
     samples=lambda: (
         *_samples(-2.0, 2.0, ({}, {"beta": 2.5}, {"threshold": 0.25})),

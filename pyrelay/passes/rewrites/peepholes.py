@@ -14,7 +14,7 @@ from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.types import TensorType, is_float
 from ...ir.verify import Stage
-from ...operators.composite.combined import add_product
+from ...operators.composite.elementwise import add_product
 from ...operators.matrices.products import matmul
 from ...operators.primitive.activation import relu, sigmoid
 from ...operators.primitive.arithmetic import add, multiply

@@ -15,7 +15,7 @@ from typing import Final
 from ...ir.expr import Call, Constant, Expr, TensorData
 from ...ir.op import Op
 from ...ir.types import DType, TensorType, is_float
-from ...operators.composite.rounding import quotient
+from ...operators.composite.elementwise import quotient
 from ...operators.primitive.arithmetic import (
     add,
     divide,

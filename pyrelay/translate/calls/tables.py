@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...ir.op import Op
 from ...ir.types import DTYPES, DType
-from ...operators.composite import einsum, lerp, masking, measure, softmax
+from ...operators.composite import einsum, elementwise, measure, softmax
 from ...operators.host import conversions, loop, sizes
 from ...operators.matrices import determinant, inverse, trace
 from ...operators.matrices import named_products as products
@@ -149,7 +149,7 @@ METHODS: Final[dict[str, Op]] = {
     "isinf": compare.isinf,
     "isnan": compare.isnan,
     "le": compare.less_equal,
-    "lerp": lerp.lerp,
+    "lerp": elementwise.lerp,
     "less": compare.less,
     "less_equal": compare.less_equal,
     "log": math_ops.log,
@@ -165,7 +165,7 @@ METHODS: Final[dict[str, Op]] = {
     "logical_xor": compare.logical_xor,
     "logsumexp": measure.logsumexp,
     "lt": compare.less,
-    "masked_fill": masking.masked_fill,
+    "masked_fill": elementwise.masked_fill,
     "matmul": linalg.matmul,
     "max": extrema.max_,
     "maximum": arithmetic.maximum,

@@ -16,6 +16,7 @@ from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
 from pyrelay.ir.types import DTYPES, FnType, is_float
 from pyrelay.operators.builder import Value
 from pyrelay.operators.table import ALL
+from pyrelay.passes.normalise.write_out import write_out
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import CompiledProgram, compile_module
 from tests.ops.checks import assert_equal, assert_has_type, samples
@@ -37,7 +38,7 @@ def module_of(program: Program, result: Value) -> Module:
 
 def compiled(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Module, CompiledProgram]:
     module = module_of(*call_program(op, sample, names))
-    return module, compile_module(module, "main", CPU)
+    return module, compile_module(write_out(module), "main", CPU)
 
 
 def number(spec: TensorSpec, value: torch.Tensor) -> Any:
