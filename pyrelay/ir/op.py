@@ -454,6 +454,7 @@ class Op:
     `torch_name` is the dotted name in torch whose value the operator gives, its own by default, or
     None where torch has no such function; tests compare with it. `hyper` are the further static
     arguments a call takes when a model supplies the operands in `hidden` (`out_channels`, ...).
+    `body` is the whole meaning of a composite, whatever computes it.
     `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host.
     """
 
@@ -465,6 +466,7 @@ class Op:
     effect: Effect = Effect.NONE
     shape: ShapeBehaviour = ShapeBehaviour.OF_LOWERING
     lowering: Lowering
+    body: MadeOf | None = None
     grad: Gradient | Expansion | NoGradient
     hidden: tuple[Hidden, ...] = ()
     hyper: tuple[Param, ...] = ()

@@ -322,6 +322,17 @@ def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[s
     raise TypeError(f"{op.name} needs at least one value; use Builder.call")
 
 
+def result_shape(
+    op: Op, operands: Sequence[Value | None], attrs: Mapping[str, Any]
+) -> tuple[Dim, ...]:
+    """Return the shape of the tensor that a call would give."""
+    builder = next(v for v in operands if v is not None).builder
+    values = [builder.unit() if v is None else v for v in operands]
+    ty = builder.result_type(op, values, attrs)
+    assert isinstance(ty, TensorType)
+    return ty.shape
+
+
 def promoted_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
     """Return the dtype to which an operator brings its promoted operands.
 
@@ -407,4 +418,5 @@ __all__ = [
     "Value",
     "emit_call",
     "promoted_dtype",
+    "result_shape",
 ]

@@ -11,8 +11,8 @@ A body computes half types in float32: its operands are widened, and its results
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from ...diagnostics.source import NOWHERE
 from ...ir.expr import Var
@@ -23,6 +23,7 @@ from ...ir.op import (
     Gradient,
     Hidden,
     Library,
+    Lowering,
     MadeOf,
     NoGradient,
     Op,
@@ -46,12 +47,8 @@ from ...ir.types import (
     is_float,
     subtypes,
 )
+from ..builder import Builder, Value
 from ..shared.precision import widened
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..builder import Value
 
 
 def composite(
@@ -67,6 +64,7 @@ def composite(
     torch: Callable[..., Any] | None = None,
     torch_name: str | None = None,
     is_fresh: bool = False,
+    fuses: bool = True,
     shape: ShapeBehaviour = ShapeBehaviour.COMPOSITE,
     effect: Effect = Effect.NONE,
     hidden: tuple[Hidden, ...] = (),
@@ -75,9 +73,13 @@ def composite(
     """Return the operator that a body in other operators defines.
 
     `type_rule` and `grad` are derived from the body unless they are declared. `torch` is a faster
-    way to the same value, called as the body of a `Library`; `is_fresh` describes its result.
+    way to the same value, called as the body of a `Library`; `is_fresh` describes its result, and
+    `fuses` is False where kernels had better call it.
     """
     meaning = MadeOf(in_precision(body))
+    lowering: Lowering = meaning
+    if torch is not None:
+        lowering = Library(torch, is_fresh=is_fresh, fused=meaning if fuses else None)
     return Op(
         name=name,
         doc=doc,
@@ -86,7 +88,8 @@ def composite(
         type_rule=type_rule or type_of_body(meaning.body),
         effect=effect,
         shape=shape,
-        lowering=meaning if torch is None else Library(torch, is_fresh=is_fresh, fused=meaning),
+        lowering=lowering,
+        body=meaning,
         grad=grad or Expansion(meaning.body),
         hidden=hidden,
         hyper=hyper,
@@ -134,8 +137,6 @@ def type_of_body(code: Callable[[tuple[Value, ...], Mapping[str, Any]], Value | 
     a clash speaks of the composite."""
 
     def rule(call: RuleCall) -> Type:
-        from ..builder import Builder  # builder.py calls type rules
-
         builder = Builder(NOWHERE, solver=call.solver)
         for i in range(len(call.types)):
             _fix_dtypes(call, call.type(i))

@@ -5,11 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import Clash, Promotion, RuleCall, Sample, TensorSpec, attribute, operand, optional
+from ...ir.op import (
+    Clash,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    TensorSpec,
+    attribute,
+    operand,
+    optional,
+)
 from ...ir.rules import broadcast_shapes, expect, floating
 from ...ir.types import TensorType, Type, show
 from ..primitive import activation, compare, math
-from ..shared.reduction import gathered, paired_samples, reduced
+from ..shared.operands import is_given
+from ..shared.reduction import gathered, paired_samples, reduced, spread
 from .declare import composite
 
 if TYPE_CHECKING:
@@ -62,6 +73,27 @@ def _bce_of(
     return gathered(each if weight is None else each * weight, reduction)
 
 
+def _bce_grad(p: Pullback) -> tuple[Value | None, ...]:
+    # loss = (1 - t) x + (1 + (w - 1) t) softplus(-x), w the weight of positives
+    x, target, weight, pos_weight = p.args
+    g = spread(p, x)
+    scaled = g * weight if is_given(weight) else g
+    behind = activation.softplus(-x)
+    if not is_given(pos_weight):
+        to_x, to_target = activation.sigmoid(x) - target, -x
+        to_positive = None
+    else:
+        factor = 1.0 + (pos_weight - 1.0) * target
+        to_x = (1.0 - target) - factor * activation.sigmoid(-x)
+        to_target = (pos_weight - 1.0) * behind - x
+        to_positive = (scaled * target * behind).sum_to(pos_weight.shape)
+    to_weight = None
+    if is_given(weight):
+        factor = 1.0 if not is_given(pos_weight) else 1.0 + (pos_weight - 1.0) * target
+        to_weight = (g * ((1.0 - target) * x + behind * factor)).sum_to(weight.shape)
+    return scaled * to_x, scaled * to_target, to_weight, to_positive
+
+
 binary_cross_entropy_with_logits: Final = composite(
     name="binary_cross_entropy_with_logits",
     doc="The cross entropy of `sigmoid(input)` against chances, computed without overflow.",
@@ -75,6 +107,7 @@ binary_cross_entropy_with_logits: Final = composite(
     promotion=Promotion.FLOAT,
     type_rule=_bce_type,
     body=_bce_of,
+    grad=_bce_grad,
     torch=_bce,
     torch_name="nn.functional.binary_cross_entropy_with_logits",
     samples=lambda: (

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import Library, Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, operand
 from ...ir.types import TensorType, TupleType, Type
+from ..composite.declare import composite
+from ..primitive.compare import less, where
 from .inverse import inv
 from .rules import regular_samples, scaling, square_matrices, swapped
 
@@ -65,13 +67,23 @@ slogdet: Final = Op(
     samples=_of_both_signs,
 )
 
-logdet: Final = Op(
+
+def _logdet(x: Value) -> Value:
+    found = slogdet(x)
+    return where(less(found[0], 0.0), float("nan"), found[1])
+
+
+logdet: Final = composite(
     name="logdet",
     doc="Logarithm of the determinant of each matrix; not-a-number where that is negative.",
     params=(operand("input"),),
     type_rule=_number_type,
     shape=ShapeBehaviour.BATCHED,
-    lowering=Library(lambda torch, x: torch.logdet(x), is_fresh=True),
+    body=_logdet,
     grad=lambda p: _slope_of_log(p.g, p.args[0]),
+    torch=lambda torch, x: torch.logdet(x),
+    torch_name="logdet",
+    is_fresh=True,
+    fuses=False,
     samples=regular_samples,
 )

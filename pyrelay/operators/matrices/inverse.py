@@ -24,7 +24,8 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_shapes, floating
 from ...ir.types import TensorType, Type, show
-from ..primitive.create import tril, triu
+from ..composite.declare import composite
+from ..primitive.create import eye, tril, triu
 from .rules import matrices, regular, regular_samples, square_matrices, swapped
 
 if TYPE_CHECKING:
@@ -36,15 +37,23 @@ def _inv_grad(p: Pullback) -> tuple[Value]:
     return (-(turned @ p.g @ turned),)
 
 
-inv: Final = Op(
+def _inverse(x: Value) -> Value:
+    size = x.shape[-1]
+    return solve(x, x.builder.call(eye, (), {"n": size, "dtype": x.dtype}).expand(x.shape))
+
+
+inv: Final[Op] = composite(
     name="inv",
     doc="Inverse of each matrix; a singular one stops the program.",
     params=(operand("input"),),
     type_rule=square_matrices,
     shape=ShapeBehaviour.BATCHED,
-    lowering=Library(lambda torch, x: torch.linalg.inv(x), is_fresh=True),
+    body=_inverse,
     grad=_inv_grad,
+    torch=lambda torch, x: torch.linalg.inv(x),
     torch_name="linalg.inv",
+    is_fresh=True,
+    fuses=False,
     samples=regular_samples,
 )
 

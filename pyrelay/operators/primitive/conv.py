@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
+    Expansion,
     Gradient,
     Hidden,
     Holder,
@@ -43,7 +43,7 @@ from ..shared.convolving import (
 )
 from ..shared.operands import is_given
 from ..shared.window import padding_of, same_padding
-from . import join
+from . import join, view
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -96,7 +96,7 @@ def _convolution(
     n: int,
     *,
     doc: str,
-    grad: Gradient,
+    grad: Gradient | Expansion,
     samples: Callable[[], Iterable[Sample]],
     methods: tuple[Method, ...] = (),
 ) -> Op:
@@ -195,24 +195,16 @@ conv3d: Final = _convolution(
 )
 
 
-def _conv1d_grad(p: Pullback) -> tuple[Value | None, ...]:
-    # A row is an image of height 1, so the gradient is that of conv2d.
-    x, weight, bias = p.args
-    padding = p.attrs["padding"]
-    attrs = {
-        "stride": (1, *p.attrs["stride"]),
-        "padding": padding if isinstance(padding, str) else (0, *padding),
-        "dilation": (1, *p.attrs["dilation"]),
-        "groups": p.attrs["groups"],
+def _conv1d_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Return the convolution of rows as one of images of height 1."""
+    x, weight, bias = args
+    first = {"stride": 1, "padding": 0, "dilation": 1}
+    flat = {
+        k: (first[k], *v) if k in first and isinstance(v, tuple) else v for k, v in attrs.items()
     }
-    args = (x.unsqueeze(-2), weight.unsqueeze(-2), bias)
-    rows = replace(p, g=p.g.unsqueeze(-2), args=args, attrs=attrs)
-    to_x, to_weight, to_bias = _conv_grad(rows)
-    return (
-        None if to_x is None else to_x.reshape(*x.shape),
-        None if to_weight is None else to_weight.reshape(*weight.shape),
-        to_bias,
-    )
+    given = bias if is_given(bias) else None
+    found = conv2d(x.unsqueeze(-2), weight.unsqueeze(-2), given, **flat)
+    return view.squeeze(found, dim=-2)
 
 
 def _conv1d_samples() -> Iterable[Sample]:
@@ -230,7 +222,7 @@ def _conv1d_samples() -> Iterable[Sample]:
 conv1d: Final = _convolution(
     1,
     doc="Cross-correlation of rows with kernels; the weight is (out, in / groups, k).",
-    grad=_conv1d_grad,
+    grad=Expansion(_conv1d_code),
     samples=_conv1d_samples,
     methods=ROWS,
 )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
+    Expansion,
     Hidden,
     Holder,
     Init,
     Library,
     Op,
     Promotion,
-    Pullback,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -25,6 +25,7 @@ from ...ir.op import (
 )
 from ...ir.rules import expect, with_rank
 from ...ir.types import TensorType, Type
+from ..builder import result_shape
 from ..matrices.products import parameter_dtype
 from ..shared.convolving import (
     batched,
@@ -32,10 +33,9 @@ from ..shared.convolving import (
     conv_bias,
     image_type,
     kernel_size,
-    window_attrs,
 )
 from ..shared.operands import is_given
-from .conv import conv2d, conv_weight_grad
+from .conv import conv_input_grad
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -76,14 +76,15 @@ def _transposed_weight(call: RuleCall) -> TensorType:
     return TensorType((channels, Dim.of(out) // groups, *kernel), parameter_dtype(call))
 
 
-def _transposed_grad(p: Pullback) -> tuple[Value | None, ...]:
-    x, weight, bias = p.args
-    g, image, attrs = batched(p.g, 4), batched(x, 4), window_attrs(p)
-    to_x = conv2d(g, weight, None, **attrs)
-    # With an output padding the windows may not reach the end; what they give is the input's.
-    to_weight = conv_weight_grad(image, g, weight_size=weight.shape, **attrs)
-    to_bias = g.sum((0, 2, 3)) if is_given(bias) else None
-    return to_x.reshape(*x.shape), to_weight, to_bias
+def _transposed_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, weight, bias = args
+    image = batched(x, 4)
+    size = result_shape(conv_transpose2d, (image, weight, None), attrs)
+    window = {k: attrs[k] for k in ("stride", "padding", "dilation", "groups")}
+    found = conv_input_grad(image, weight, input_size=size, **window)
+    if is_given(bias):
+        found = found + bias.reshape(bias.shape[0], 1, 1)
+    return found.reshape(*found.shape[found.rank - x.rank :])
 
 
 def _conv_transpose2d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
@@ -118,7 +119,7 @@ conv_transpose2d: Final = Op(
     type_rule=_transposed_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_conv_transpose2d),
-    grad=_transposed_grad,
+    grad=Expansion(_transposed_code),
     hidden=(
         Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _transposed_weight),
         Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.bounds import maximum
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.dims import ONE, ZERO, Dim
+from ...ir.dims import ONE, Dim
 from ...ir.op import (
     Elementwise,
     Library,
+    MadeOf,
     NoGradient,
     Op,
     RuleCall,
@@ -33,9 +34,13 @@ from ...ir.types import (
     show,
 )
 from ..shared.operands import on_tensor
+from .compare import greater_equal, less_equal, where
 
 if TYPE_CHECKING:
-    from ...ir.declaration.elements import Elements, Place, Source
+    from collections.abc import Mapping
+
+    from ...ir.declaration.elements import Elements, Place
+    from ..builder import Value
 
 _CONSTANT: Final = NoGradient("the result does not depend on the elements of any operand")
 
@@ -138,6 +143,11 @@ def _like(call: RuleCall) -> Type:
     return TensorType(source.shape, call.attrs["dtype"] or source.dtype)
 
 
+def _full_as(x: Value, fill_value: Any, dtype: DType | None) -> Value:
+    attrs = {"size": x.shape, "fill_value": fill_value, "dtype": dtype or x.dtype}
+    return x.builder.call(full, (), attrs)
+
+
 def _filled_like(name: str) -> Op:
     """Return the operator for a tensor of one number in the shape of another."""
     return Op(
@@ -150,7 +160,7 @@ def _filled_like(name: str) -> Op:
         lowering=Library(
             on_tensor(lambda torch, x, dtype: getattr(torch, f"{name}_like")(x, dtype=dtype)),
             is_fresh=True,
-            fused=Elementwise(lambda k, place, x, dtype: k.const(_NUMBERS[name])),
+            fused=MadeOf(lambda args, attrs: _full_as(args[0], _NUMBERS[name], attrs["dtype"])),
         ),
         grad=_CONSTANT,
         samples=lambda: (
@@ -178,9 +188,7 @@ full_like: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(
         on_tensor(lambda torch, x, value, dtype: torch.full_like(x, value, dtype=dtype)),
-        fused=Elementwise(
-            lambda k, place, x, value, dtype: number_element(k, value, dtype, x.dtype)
-        ),
+        fused=MadeOf(lambda args, attrs: _full_as(args[0], **attrs)),
     ),
     grad=_CONSTANT,
     samples=lambda: (
@@ -363,48 +371,38 @@ def _matrix(call: RuleCall) -> Type:
     return source
 
 
-def _triangle(k: Elements, place: Place, x: Source, diagonal: Any, keeps: Any) -> Any:
-    """Return the element where `keeps` holds of how far it is above the diagonal."""
-    above = k.number(place.index[-1] - place.index[-2] - diagonal)
-    kept = keeps(above, k.number(ZERO))
-    return k.where(kept, x(*place.index), k.const(0))
+def _triangle(name: str, doc: str, keeps: Op, above: int) -> Op:
+    """Return the operator that keeps the elements of matrices whose distance above the diagonal
+    `keeps` less, or more; torch's function `name`."""
+
+    def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+        (x,) = args
+        rows, columns = (x.builder.call(arange, (), {"end": n}) for n in x.shape[-2:])
+        distance = columns - rows.unsqueeze(-1)
+        return where(keeps(distance, x.builder.size(attrs["diagonal"])), x, 0)
+
+    return Op(
+        name=name,
+        doc=doc,
+        params=(operand("input"), attribute("diagonal", 0, kinds.size)),
+        type_rule=_matrix,
+        shape=ShapeBehaviour.BATCHED,
+        lowering=Library(
+            lambda torch, x, diagonal: getattr(torch, name)(x, diagonal), fused=MadeOf(code)
+        ),
+        grad=lambda p: ((tril if above > 0 else triu)(p.g, diagonal=p.attrs["diagonal"]),),
+        samples=lambda: (
+            Sample((TensorSpec((3, 4)),)),
+            Sample((TensorSpec((2, 3, 3)),), {"diagonal": -above}),
+            Sample((TensorSpec((0, 3)),), {"diagonal": above}),
+            Sample((TensorSpec((4, 3), contiguous=False),)),
+        ),
+    )
 
 
-tril: Final = Op(
-    name="tril",
-    doc="The lower triangle of a matrix, zeros above it.",
-    params=(operand("input"), attribute("diagonal", 0, kinds.size)),
-    type_rule=_matrix,
-    shape=ShapeBehaviour.BATCHED,
-    lowering=Library(
-        lambda torch, x, diagonal: torch.tril(x, diagonal),
-        fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.le)),
-    ),
-    grad=lambda p: (tril(p.g, diagonal=p.attrs["diagonal"]),),
-    samples=lambda: (
-        Sample((TensorSpec((3, 4)),)),
-        Sample((TensorSpec((2, 3, 3)),), {"diagonal": -1}),
-        Sample((TensorSpec((0, 3)),), {"diagonal": 1}),
-        Sample((TensorSpec((4, 3), contiguous=False),)),
-    ),
+tril: Final[Op] = _triangle(
+    "tril", "The lower triangle of a matrix, zeros above it.", less_equal, 1
 )
-
-
-triu: Final = Op(
-    name="triu",
-    doc="The upper triangle of a matrix, zeros below it.",
-    params=(operand("input"), attribute("diagonal", 0, kinds.size)),
-    type_rule=_matrix,
-    shape=ShapeBehaviour.BATCHED,
-    lowering=Library(
-        lambda torch, x, diagonal: torch.triu(x, diagonal),
-        fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.ge)),
-    ),
-    grad=lambda p: (triu(p.g, diagonal=p.attrs["diagonal"]),),
-    samples=lambda: (
-        Sample((TensorSpec((3, 4)),)),
-        Sample((TensorSpec((2, 3, 3)),), {"diagonal": 1}),
-        Sample((TensorSpec((0, 3)),), {"diagonal": -1}),
-        Sample((TensorSpec((4, 3), contiguous=False),)),
-    ),
+triu: Final[Op] = _triangle(
+    "triu", "The upper triangle of a matrix, zeros below it.", greater_equal, -1
 )

@@ -80,7 +80,7 @@ def _derivative(
     samples: Callable[[], Iterable[Sample]],
 ) -> Op:
     """Return the derivative of a function of each element, by `at`: its "input" or "output". Its
-    own derivative is that of the formula in `body`, unless a cheaper one is given."""
+    own derivative is that of the formula in `body`, unless a cheaper or stabler one is given."""
 
     def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
         from ..composite.formulas import formula  # it calls functions that are derived here
@@ -168,11 +168,28 @@ elu_grad: Final = _derivative(
 )
 
 
+def _gelu_curvature(x: Value, approximate: str) -> Value:
+    """Return the second derivative of gelu."""
+    from . import math  # math.py differentiates by the operators here
+
+    square = x * x
+    if approximate == "none":
+        return math.exp(-0.5 * square) * (0.5 * _ROOT_TWO_OVER_PI) * (2.0 - square)
+    bent = math.tanh(_ROOT_TWO_OVER_PI * (x + _CUBIC * (square * x)))
+    slope = _ROOT_TWO_OVER_PI * (1.0 + 3.0 * _CUBIC * square)
+    turn = (6.0 * _CUBIC * _ROOT_TWO_OVER_PI) * x - 2.0 * bent * (slope * slope)
+    return (1.0 - bent * bent) * (slope + 0.5 * x * turn)
+
+
 gelu_grad: Final = _derivative(
     name="gelu_grad",
     doc="`grad` times the derivative of `gelu`.",
     at="input",
     body=lambda k, g, x, approximate: k.gelu_grad(g, x, approximate),
+    grad=lambda p: (
+        gelu_grad(p.g, p.args[1], **p.attrs),
+        p.g * p.args[0] * _gelu_curvature(p.args[1], p.attrs["approximate"]),
+    ),
     attributes=(attribute("approximate", "none", approximation),),
     samples=lambda: _samples(-2.0, 2.0, ({}, {"approximate": "tanh"})),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
@@ -10,6 +10,7 @@ from ...ir.dims import Dim, product
 from ...ir.op import (
     Elementwise,
     Library,
+    MadeOf,
     NoGradient,
     Op,
     Promotion,
@@ -26,7 +27,8 @@ from ...ir.rules import INDEX_DTYPE, axis, expect, integral, with_rank
 from ...ir.types import TensorType, Type, show
 from ..shared import moving
 from ..shared.operands import as_positions, as_tensor
-from . import index
+from . import create, index
+from .compare import equal
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source
@@ -247,9 +249,9 @@ def _one_hot(torch: Any, x: Any, classes: int) -> Any:
     return torch.nn.functional.one_hot(as_positions(torch, x), classes)
 
 
-def _one_hot_element(k: Elements, place: Place, x: Source, classes: Any) -> Any:
-    here = k.cast(x(*place.index[:-1]), INDEX_DTYPE)
-    return k.cast(k.eq(here, k.number(place.index[-1])), INDEX_DTYPE)
+def _one_hot_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    numbers = args[0].builder.call(create.arange, (), {"end": attrs["num_classes"]})
+    return equal(args[0].cast(INDEX_DTYPE).unsqueeze(-1), numbers).cast(INDEX_DTYPE)
 
 
 one_hot: Final = Op(
@@ -258,7 +260,7 @@ one_hot: Final = Op(
     params=(operand("input"), attribute("num_classes", convert=kinds.size)),
     type_rule=_one_hot_type,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_one_hot, fused=Elementwise(_one_hot_element)),
+    lowering=Library(_one_hot, fused=MadeOf(_one_hot_code)),
     grad=NoGradient("takes and gives integers"),
     torch_name="nn.functional.one_hot",
     samples=lambda: (

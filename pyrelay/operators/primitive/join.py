@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
@@ -10,6 +10,7 @@ from ...ir.dims import ONE, ZERO, Dim, DimHole
 from ...ir.op import (
     Clash,
     Elementwise,
+    Expansion,
     Library,
     MadeOf,
     Op,
@@ -29,7 +30,7 @@ from ...ir.rules import axis, common_dtype, told_dim
 from ...ir.types import TensorType, TupleType, Type, show
 from ..shared import joining, moving
 from ..shared.operands import as_tensor, as_tensors, fields, on_tensor
-from . import index, view
+from . import index
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -386,62 +387,55 @@ pad_fold: Final = Op(
 )
 
 
-def _repeat_type(call: RuleCall) -> Type:
-    source, times = call.tensor(0), call.attrs[call.op.attributes[0].name]
-    lead = len(times) - source.rank
-    if lead < 0 and call.op.name == "repeat":
-        call.clash(f"`repeat` takes a number per dim: {len(times)} for {show(source)}", 0)
-    shape = (ONE,) * max(0, lead) + source.shape
-    times = (ONE,) * max(0, -lead) + tuple(Dim.of(t) for t in times)
-    return TensorType(tuple(d * t for d, t in zip(shape, times, strict=True)), source.dtype)
+def _copies(name: str, attr: str, doc: str, torch_name: str) -> Op:
+    """Return the operator that puts copies of a tensor side by side; torch's names for it differ
+    in the numbers that may be left out."""
+
+    def both(call_shape: tuple[Dim, ...], times: Sequence[Any]) -> list[tuple[Dim, Dim]]:
+        rank = max(len(call_shape), len(times))
+        shape = (ONE,) * (rank - len(call_shape)) + call_shape
+        counts = (ONE,) * (rank - len(times)) + tuple(map(Dim.of, times))
+        return list(zip(counts, shape, strict=True))
+
+    def type_rule(call: RuleCall) -> Type:
+        source, times = call.tensor(0), call.attrs[attr]
+        if len(times) < source.rank and name == "repeat":
+            call.clash(f"`repeat` takes a number per dim: {len(times)} for {show(source)}", 0)
+        return TensorType(tuple(t * n for t, n in both(source.shape, times)), source.dtype)
+
+    def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+        (x,) = args
+        pairs = both(x.shape, attrs[attr])
+        ones = x.reshape(*(d for _, n in pairs for d in (ONE, n)))
+        return ones.expand(tuple(d for pair in pairs for d in pair)).reshape(
+            *(t * n for t, n in pairs)
+        )
+
+    return Op(
+        name=name,
+        doc=doc,
+        params=(operand("input"), attribute(attr, convert=kinds.sizes)),
+        type_rule=type_rule,
+        shape=ShapeBehaviour.FIXED,
+        lowering=Library(
+            on_tensor(lambda torch, x, times: getattr(x, name)(times)), fused=MadeOf(code)
+        ),
+        grad=Expansion(code),
+        torch_name=torch_name,
+        samples=lambda: (
+            *((Sample((TensorSpec((2, 3)),), {attr: (2,)}),) if name == "tile" else ()),
+            Sample((TensorSpec((2, 3)),), {attr: (2, 1)}),
+            Sample((TensorSpec((2, 3)),), {attr: (2, 1, 3)}),
+            Sample((TensorSpec(()),), {attr: (4,)}),
+            Sample((TensorSpec((0, 3)),), {attr: (2, 2)}),
+            Sample((TensorSpec((4, 3), contiguous=False),), {attr: (1, 2)}),
+        ),
+    )
 
 
-def _repeat_grad(p: Pullback) -> tuple[Value]:
-    x = p.args[0]
-    times = next(iter(p.attrs.values()))
-    shape = (ONE,) * (p.g.rank - x.rank) + x.shape
-    times = (ONE,) * (p.g.rank - len(times)) + tuple(Dim.of(t) for t in times)
-    blocks = [part for pair in zip(times, shape, strict=True) for part in pair]
-    copies = tuple(range(0, len(blocks), 2))
-    return (view.reshape(p.g, shape=tuple(blocks)).sum(copies).reshape(*x.shape),)
-
-
-repeat: Final = Op(
-    name="repeat",
-    doc="A tensor repeated along each dim, as Tensor.repeat.",
-    params=(operand("input"), attribute("repeats", convert=kinds.sizes)),
-    type_rule=_repeat_type,
-    shape=ShapeBehaviour.FIXED,
-    lowering=Library(
-        on_tensor(lambda torch, x, times: x.repeat(times)), fused=Elementwise(moving.repeated)
-    ),
-    grad=_repeat_grad,
-    torch_name="Tensor.repeat",
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),), {"repeats": (2, 1)}),
-        Sample((TensorSpec((2, 3)),), {"repeats": (2, 1, 3)}),
-        Sample((TensorSpec(()),), {"repeats": (4,)}),
-        Sample((TensorSpec((0, 3)),), {"repeats": (2, 2)}),
-        Sample((TensorSpec((4, 3), contiguous=False),), {"repeats": (1, 2)}),
-    ),
+repeat: Final = _copies(
+    "repeat", "repeats", "A tensor repeated along each dim, as Tensor.repeat.", "Tensor.repeat"
 )
-
-
-tile: Final = Op(
-    name="tile",
-    doc="A tensor repeated along its last dims, as numpy's tile.",
-    params=(operand("input"), attribute("dims", convert=kinds.sizes)),
-    type_rule=_repeat_type,
-    shape=ShapeBehaviour.FIXED,
-    lowering=Library(
-        on_tensor(lambda torch, x, times: x.tile(times)), fused=Elementwise(moving.repeated)
-    ),
-    grad=_repeat_grad,
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),), {"dims": (2,)}),
-        Sample((TensorSpec((2, 3)),), {"dims": (2, 1, 3)}),
-        Sample((TensorSpec(()),), {"dims": (4,)}),
-        Sample((TensorSpec((0, 3)),), {"dims": (2, 2)}),
-        Sample((TensorSpec((4, 3), contiguous=False),), {"dims": (1, 2)}),
-    ),
+tile: Final = _copies(
+    "tile", "dims", "A tensor repeated along its last dims, as numpy's tile.", "tile"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
@@ -10,7 +10,9 @@ from ...ir.dims import ONE, Dim, DimHole, product
 from ...ir.op import (
     Clash,
     Elementwise,
+    Expansion,
     Library,
+    MadeOf,
     Op,
     Pullback,
     RuleCall,
@@ -29,7 +31,6 @@ from ..shared.operands import on_tensor
 from ..shared.reshaping import INFER, first_hole, reshape_type, shape_text
 
 if TYPE_CHECKING:
-    from ...ir.declaration.elements import Elements, Place, Source
     from ..builder import Value
 
 
@@ -124,6 +125,10 @@ transpose: Final = Op(
 )
 
 
+def _swapaxes_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    return transpose(args[0], dim0=attrs["axis0"], dim1=attrs["axis1"])
+
+
 swapaxes: Final = Op(
     name="swapaxes",
     doc="Two dims exchanged, under numpy's name.",
@@ -134,8 +139,8 @@ swapaxes: Final = Op(
     ),
     type_rule=lambda call: _swapped(call, call.attrs["axis0"], call.attrs["axis1"]),
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
-    grad=lambda p: (transpose(p.g, dim0=p.attrs["axis0"], dim1=p.attrs["axis1"]),),
+    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), MadeOf(_swapaxes_code)),
+    grad=Expansion(_swapaxes_code),
     samples=lambda: _pair_samples("axis0", "axis1"),
 )
 
@@ -188,10 +193,9 @@ def _movedim_type(call: RuleCall) -> Type:
     return TensorType(tuple(ty.shape[d] for d in _order_of_movedim(ty.rank, source, to)), ty.dtype)
 
 
-def _movedim_element(
-    k: Elements, place: Place, x: Source, source: tuple[int, ...], to: tuple[int, ...]
-) -> Any:
-    return moving.permuted(k, place, x, _order_of_movedim(len(x.shape), source, to))
+def _movedim_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    (x,) = args
+    return permute(x, dims=_order_of_movedim(x.rank, attrs["source"], attrs["destination"]))
 
 
 movedim: Final = Op(
@@ -205,9 +209,9 @@ movedim: Final = Op(
     type_rule=_movedim_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
-        on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to)), _movedim_element
+        on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to)), MadeOf(_movedim_code)
     ),
-    grad=lambda p: (movedim(p.g, source=p.attrs["destination"], destination=p.attrs["source"]),),
+    grad=Expansion(_movedim_code),
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"source": 0, "destination": -1}),
         Sample((TensorSpec((2, 3, 4)),), {"source": (-1, 0), "destination": (0, 1)}),

@@ -93,12 +93,6 @@ def rolled(
     return x(*index)
 
 
-def repeated(k: Elements, place: Place, x: Source, *_: Any) -> Any:
-    """Return the element that copies side by side have for a place."""
-    inner = place.index[len(place.index) - len(x.shape) :]
-    return x(*(i % n for i, n in zip(inner, x.shape, strict=True)))
-
-
 def _moved_along(index: Sequence[Dim], dim: int, to: Dim) -> tuple[Dim, ...]:
     dim %= len(index)
     return (*index[:dim], to, *index[dim + 1 :])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-from ...ir.op import Clash, RuleCall, Sample, TensorSpec
+from ...ir.dims import product
+from ...ir.op import Clash, Pullback, RuleCall, Sample, TensorSpec
 from ...ir.rules import broadcast_shapes
 from ...ir.types import TensorType, Type, show
 
@@ -21,6 +22,15 @@ def reduced(call: RuleCall, ty: TensorType) -> TensorType:
     if reduction not in _REDUCTIONS:
         call.clash(f"`{call.op.name}` knows the reductions mean, sum and none, not {reduction!r}")
     return ty if reduction == "none" else TensorType((), ty.dtype)
+
+
+def spread(p: Pullback, like: Value) -> Value:
+    """Return the cotangent of a reduced loss for each element, in the shape of `like`."""
+    if p.attrs["reduction"] == "none":
+        return p.g
+    if p.attrs["reduction"] == "sum":
+        return p.g.expand(like.shape)
+    return (p.g / p.g.builder.size(product(like.shape))).expand(like.shape)
 
 
 def gathered(each: Value, reduction: str) -> Value:
