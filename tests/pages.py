@@ -16,6 +16,7 @@ from pyrelay.ir.verify.scene import Invariant
 from pyrelay.ir.verify.stages import INVARIANTS, Stage
 from pyrelay.kernels.pipeline import CUT, all_passes
 from pyrelay.operators.table import ALIASES, ALL
+from pyrelay.operators.tiers import tier
 from pyrelay.passes.base import Pass
 from pyrelay.passes.manager import Pipeline
 from pyrelay.passes.pipeline import DEBUGGED, EVALUATED, called
@@ -37,10 +38,11 @@ _OPERATORS = (
     "# Every operator",
     "",
     "Each call is followed by its aliases and, in brackets, by torch's name where that differs.",
-    "`In a model` lists the hyper-parameters from which omitted weights are created.",
+    "`In a model` lists the hyper-parameters from which omitted weights are created. A composite",
+    "is a body in primitives; scalar primitives are the functions of one element.",
     "",
-    "| call | value |",
-    "|---|---|",
+    "| call | value | tier |",
+    "|---|---|---|",
 )
 
 
@@ -51,7 +53,7 @@ def _row(op: Op, aliases: list[str]) -> str:
     torch_name = f" [`{there}`]" if there and there.split(".")[-1] != op.name else ""
     hyper = ", ".join(_parameter(p) for p in op.hyper)
     made = f" In a model: `{hyper}`." if hyper else ""
-    return f"| {call}{also}{torch_name} | {_cell(op.doc + made)} |"
+    return f"| {call}{also}{torch_name} | {_cell(op.doc + made)} | {tier(op).value} |"
 
 
 def _parameters(op: Op) -> str:

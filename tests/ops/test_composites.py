@@ -139,11 +139,6 @@ def of_a_number() -> Float:
     return swish(0.5)
 
 
-@relay
-def noise(seed: int) -> Tensor[Float, (4,)]:
-    return relay.random.gumbel(relay.random.key(seed), (4,)) * 2.0
-
-
 def test_a_users_composite_has_a_type_and_a_gradient() -> None:
     x = torch.tensor([0.5, -1.0, 2.0], requires_grad=True)
     torch.nn.functional.silu(x).sum().backward()
@@ -162,8 +157,3 @@ def test_a_users_operator_without_a_body_states_its_type() -> None:
         @relay.operator(samples=[], grad=None)
         def plain(x: torch.Tensor) -> torch.Tensor:  # pyright: ignore[reportUnusedFunction]
             return x
-
-
-def test_host_code_of_a_composite_is_that_of_its_body() -> None:
-    assert torch.equal(noise(3), noise.interpret(3))
-    assert "gumbel" not in noise.show("host")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
+    Library,
+    MadeOf,
     NoGradient,
     Op,
     RuleCall,
@@ -22,8 +25,8 @@ from ..primitive.arithmetic import maximum
 from ..primitive.extrema import argmax
 from ..primitive.math import log, log1p
 from ..primitive.random import KEY_SPEC, check_key, uniform
+from ..shared import philox
 from ..shared.precision import wide_dtype
-from .declare import composite
 
 if TYPE_CHECKING:
     from ...ir.dims import Dim
@@ -44,25 +47,40 @@ def _drawn_type(call: RuleCall) -> Type:
     return TensorType(call.attrs["size"], dtype)
 
 
-def _exponential(key: Value, size: tuple[Dim, ...], dtype: DType) -> Value:
+def _exponential_of(key: Value, size: tuple[Dim, ...], dtype: DType) -> Value:
     return -log1p(-uniform(key, size=size, dtype=dtype))
 
 
-def _gumbel(key: Value, size: tuple[Dim, ...], dtype: DType) -> Value:
+def _gumbel_of(key: Value, size: tuple[Dim, ...], dtype: DType) -> Value:
     found = uniform(key, size=size, dtype=dtype)
     return -log(-log1p(-maximum(found, _LEAST[dtype.bits])))
 
 
+def _exponential(torch: Any, key: Any, size: tuple[int, ...], dtype: Any) -> Any:
+    return -torch.log1p(-philox.uniform(torch, key, prod(size), dtype).reshape(size))
+
+
+def _gumbel(torch: Any, key: Any, size: tuple[int, ...], dtype: Any) -> Any:
+    found = philox.uniform(torch, key, prod(size), dtype).reshape(size)
+    least = _LEAST[64 if dtype == torch.float64 else 32]
+    return -torch.log(-torch.log1p(-found.clamp(min=least)))
+
+
 def _distribution(
-    *, name: str, doc: str, drawn: Callable[[Value, tuple[Dim, ...], DType], Value]
+    *, name: str, doc: str, body: Callable[..., Any], code: Callable[..., Value]
 ) -> Op:
     """Return an operator that draws numbers of a distribution without parameters."""
 
     # In half precision numbers are drawn in single: fewer steps would cut the tails off.
-    def body(key: Value, *, size: tuple[Dim, ...], dtype: DType | None) -> Value:
-        return drawn(key, size, wide_dtype(dtype or float32)).cast(dtype or float32)
+    def drawn(torch: Any, key: Any, size: tuple[int, ...], dtype: Any) -> Any:
+        wide = torch.float64 if dtype == torch.float64 else torch.float32
+        return body(torch, key, size, wide).to(dtype or torch.float32)
 
-    return composite(
+    def made(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+        dtype = attrs["dtype"] or float32
+        return code(args[0], attrs["size"], wide_dtype(dtype)).cast(dtype)
+
+    return Op(
         name=name,
         doc=doc,
         params=(
@@ -71,9 +89,10 @@ def _distribution(
             attribute("dtype", None, kinds.optional(kinds.dtype)),
         ),
         type_rule=_drawn_type,
-        body=body,
-        grad=_NO_PATH,
         shape=ShapeBehaviour.FIXED,
+        lowering=Library(drawn, is_fresh=True, fused=MadeOf(made)),
+        grad=_NO_PATH,
+        torch_name=None,
         samples=lambda: (
             Sample((KEY_SPEC,)),
             Sample((KEY_SPEC,), {"size": (3, 5)}),
@@ -86,14 +105,16 @@ def _distribution(
 exponential: Final = _distribution(
     name="exponential",
     doc="Numbers from the exponential distribution with mean 1.",
-    drawn=_exponential,
+    body=_exponential,
+    code=_exponential_of,
 )
 
 gumbel: Final = _distribution(
     name="gumbel",
     doc="Numbers from the standard Gumbel distribution: the one added to logarithms of weights of "
     "which the largest is then drawn by its weight.",
-    drawn=_gumbel,
+    body=_gumbel,
+    code=_gumbel_of,
 )
 
 
@@ -106,17 +127,26 @@ def _categorical_type(call: RuleCall) -> Type:
     return TensorType((*logits.shape[:dim], *logits.shape[dim + 1 :]), int64)
 
 
-def _categorical(key: Value, logits: Value, *, dim: int) -> Value:
-    return argmax(logits + _gumbel(key, logits.shape, logits.dtype), dim=dim)
+def _categorical(torch: Any, key: Any, logits: Any, dim: int) -> Any:
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    return (wide + _gumbel(torch, key, tuple(logits.shape), wide.dtype)).argmax(dim)
 
 
-categorical: Final = composite(
+def _categorical_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    key, logits = args
+    wide = logits.cast(wide_dtype(logits.dtype))
+    return argmax(wide + _gumbel_of(key, wide.shape, wide.dtype), dim=attrs["dim"])
+
+
+categorical: Final = Op(
     name="categorical",
     doc="Positions along `dim`, each drawn with a chance that is the softmax of `logits` there.",
     params=(operand("key"), operand("logits"), attribute("dim", -1, kinds.axis)),
     type_rule=_categorical_type,
-    body=_categorical,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_categorical, is_fresh=True, fused=MadeOf(_categorical_code)),
     grad=_NO_PATH,
+    torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, TensorSpec((5,)))),
         Sample((KEY_SPEC, TensorSpec((3, 4)))),
