@@ -133,7 +133,7 @@ _WIDE: Final = TensorSpec((3,), "float64")
 add_product: Final = composite(
     name="add_product",
     doc="`input + left * right`, of tensors of one shape; several operators in one call of torch, "
-    "for `passes.rewrites.torch_peepholes`.",
+    "for `passes.rewrites.peepholes`.",
     params=(operand("input"), operand("left"), operand("right")),
     type_rule=_one_shape,
     body=lambda x, left, right: x + left * right,
