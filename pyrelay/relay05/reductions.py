@@ -12,7 +12,7 @@ from ..ir.types import DType, DTypeKind, int32
 from ..operators.composite import elementwise, measure
 from ..operators.composite import softmax as softmaxes
 from ..operators.primitive import arithmetic, compare, extrema, join, reduce, scan, sort, view
-from ..operators.primitive.searchsorted import searchsorted
+from ..operators.primitive.sort import searchsorted
 from . import attributes
 from .attributes import Attribute, optional, refuse, word
 from .imported import Emit, Imported, always

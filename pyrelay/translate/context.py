@@ -14,9 +14,9 @@ from ..diagnostics.catalogue.names import (
 )
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
+from ..ir.constant import placeholder
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Expr, TupleGet
-from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import Type
 from .data.data import DataConstructor

@@ -8,7 +8,7 @@ import torch
 from pyrelay import Dim, Int, Tensor, float64, relay
 from pyrelay.ir.op import Clash
 from pyrelay.ir.types import float32, tensor_type
-from pyrelay.operators.primitive.searchsorted import searchsorted
+from pyrelay.operators.primitive.sort import searchsorted
 from tests.ops.programs import Program
 
 N, M, K = Dim("N"), Dim("M"), Dim("K")

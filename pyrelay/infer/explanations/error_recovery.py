@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, TypeAlias
 
 from ...diagnostics.diagnostic import Problem
+from ...ir.constant import is_placeholder
 from ...ir.expr import (
     Call,
     Expr,
@@ -21,7 +22,6 @@ from ...ir.expr import (
     RefWrite,
     Var,
 )
-from ...ir.placeholder import is_placeholder
 from ...ir.traverse import bound_vars, children, post_order
 from ...ir.types import Type, TypeHole, open_shapes, subtypes
 

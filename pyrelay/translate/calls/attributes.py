@@ -12,9 +12,9 @@ from ...diagnostics.catalogue.signatures import (
     BadValue,
     NotStatic,
 )
+from ...ir.constant import placeholder
 from ...ir.expr import Expr
 from ...ir.op import Param
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...ir.types import DType, bool_, int64
 from ...operators.host.stream import next_element

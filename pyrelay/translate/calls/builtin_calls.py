@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ...diagnostics.catalogue.signatures import WrongArguments
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, Tuple
 from ...ir.op import Op
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...operators.host import conversions, sizes
 from ...operators.host.debugging import breakpoint_

@@ -21,10 +21,10 @@ from ...diagnostics.catalogue.signatures import (
     NotStatic,
 )
 from ...diagnostics.source import Span
+from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Constant, Expr, RefCreate, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.op import Op
-from ...ir.placeholder import is_placeholder
 from ...ir.traverse import Steps
 from ...ir.types import AdtType, StrType
 from ...operators.composite.model import param

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.source import Span
+from ...ir.constant import is_placeholder, placeholder
 from ...ir.expr import Binding, Call, Composite, Constant, Expr, If, Tuple, Var
-from ...ir.placeholder import is_placeholder, placeholder
 from ...ir.traverse import Steps, let
 from ...ir.types import AdtType
 from ...operators.captured import CAPTURED
@@ -272,7 +272,9 @@ def _conditional(cx: Context, node: ast.IfExp) -> Steps[Expr]:
     return (yield branch(cx, node.test, then, otherwise, cx.span(node)))
 
 
-def _subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
+def _item(cx: Context, node: ast.Subscript) -> Steps[Expr]:
+    """Translate `x[...]` of a value that is no model: its class may define it."""
+
     def plain(value: ast.expr, place: ast.expr) -> Steps[Expr]:
         return subscript(cx, ast.copy_location(ast.Subscript(value, place, ast.Load()), node))
 
@@ -303,7 +305,7 @@ def _subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
     """Translate `x[...]`; a model out of a list is a function value, as one by name is."""
     model = known_of(cx, node)
     if model is None or model.model is None:
-        return (yield subscript(cx, node))
+        return (yield _item(cx, node))
     code = Code()
     value = atom((yield model_value(cx, node)), "model", code.bind)
     named = hidden_name(cx, node, replace(model, atom=value))

@@ -10,9 +10,9 @@ from typing import Any
 from ...annotations import ModelAnnotation, ParamsAnnotation
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, RefRead, Var
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let
 from ...ir.types import Type
 from ..context import Context, ModelParts, field_of

@@ -12,6 +12,7 @@ from ...diagnostics.catalogue.model import AllFrozen
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.catalogue.sites import ModelNotMentioned
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     Call,
@@ -26,7 +27,6 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.intrinsics import Intrinsic
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let, post_order, run
 from ..context import Context, ModelParts, field_of
 from ..instances import function_operands

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...ir.types import PRELUDE
 from ...prelude.library import fails, library

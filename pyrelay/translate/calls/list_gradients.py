@@ -9,6 +9,7 @@ from dataclasses import replace
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.sites import ModelNotMentioned
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     Call,
@@ -22,7 +23,6 @@ from ...ir.expr import (
     Tuple,
     Var,
 )
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, free_vars, let, run
 from ...prelude.library import qualified
 from ..context import Context, field_of, in_turn

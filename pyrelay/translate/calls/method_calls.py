@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, final
 from ...diagnostics.catalogue.data import NoSuchMethod
 from ...diagnostics.misspelt import did_you_mean, nearest
 from ...diagnostics.source import NOWHERE, Span
+from ...ir.constant import is_placeholder, placeholder
 from ...ir.expr import (
     Binding,
     Call,
@@ -28,7 +29,6 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.fields import reading
-from ...ir.placeholder import is_placeholder, placeholder
 from ...ir.traverse import Steps, let
 from ...ir.types import AdtType, Type, show
 from ...operators.host.loop import by_type

@@ -13,6 +13,7 @@ from ...diagnostics.catalogue.signatures import (
 )
 from ...diagnostics.catalogue.sites import HiddenOutsideModel
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     Call,
@@ -25,7 +26,6 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let
 from ...operators.composite.model import frozen
 from ...operators.composite.model import param as param_op

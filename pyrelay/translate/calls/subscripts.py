@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, Tuple
 from ...ir.op import Op
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...operators.host.sizes import dim_size
 from ...operators.primitive.index import index, set_at

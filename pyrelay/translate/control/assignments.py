@@ -12,10 +12,10 @@ from ...diagnostics.catalogue.names import (
     SharedItem,
 )
 from ...diagnostics.source import Span
+from ...ir.constant import is_placeholder
 from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
 from ...ir.intrinsics import Intrinsic
-from ...ir.placeholder import is_placeholder
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, TupleType
 from ...operators.host.loop import unpacked

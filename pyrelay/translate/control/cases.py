@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from ...diagnostics.source import Construct, Span
+from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     BindPattern,
@@ -27,7 +28,6 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, takes_all
 from ..context import Context
 from ..data.data import DataConstructor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...diagnostics.source import Span
+from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Expr, Function, Var
-from ...ir.placeholder import is_placeholder
 from ...ir.traverse import rewrite
 from ...operators.host.debugging import debug_line, debug_local
 from ..context import Context

@@ -21,9 +21,9 @@ from ...diagnostics.catalogue.captures import CapturedObject
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, If, Tuple, Var
 from ...ir.op import Op
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...ir.types import SizeType, TensorType, is_float
 from ...operators.host.loop import backwards, bound, element_at, first_place, is_inside, next_place

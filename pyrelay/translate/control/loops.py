@@ -14,8 +14,8 @@ from typing import TypeAlias, final
 
 from ...diagnostics.catalogue.sites import ModelOverLoop, UnknownModel
 from ...diagnostics.source import Construct, Span
+from ...ir.constant import is_placeholder
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
-from ...ir.placeholder import is_placeholder
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, Type
 from ..context import Context

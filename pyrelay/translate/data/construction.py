@@ -6,8 +6,8 @@ import ast
 from collections.abc import Mapping
 
 from ...diagnostics.catalogue.signatures import WrongArguments
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Constructor, Expr
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ..calls.arguments import Callee, Slot, in_order, match_arguments, require
 from ..context import Context

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.lists import NotGrown, SharedList
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Expr, GlobalVar, TupleGet, Var
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...operators.host.loop import index_of
 from ...prelude.library import qualified

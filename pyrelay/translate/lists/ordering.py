@@ -8,8 +8,8 @@ from typing import Literal
 
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Var
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...operators.host.loop import is_before
 from ...operators.host.sizes import dim_size

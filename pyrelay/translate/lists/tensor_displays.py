@@ -6,9 +6,9 @@ import ast
 from typing import Final
 
 from ...diagnostics.catalogue.language import Unsupported
+from ...ir.constant import placeholder
 from ...ir.expr import Call, Expr, Tuple
 from ...ir.op import Param
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps
 from ...operators.primitive.compare import cast
 from ...operators.primitive.create import zeros

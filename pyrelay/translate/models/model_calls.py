@@ -9,6 +9,7 @@ from typing import Any
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.names import UnknownAttribute
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     Call,
@@ -22,7 +23,6 @@ from ...ir.expr import (
 )
 from ...ir.intrinsics import Intrinsic
 from ...ir.module import AdtDef, ConstructorDef
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let, run
 from ...ir.types import TypeVar
 from ..calls.arguments import Callee, Slot, match_arguments, require

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...diagnostics.catalogue.language import Unsupported
+from ...ir.constant import placeholder
 from ...ir.expr import Binding, Call, Constant, Expr, Tuple
 from ...ir.intrinsics import Intrinsic
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let, run
 from ...operators.composite import measure
 from ...operators.composite.optim import descend

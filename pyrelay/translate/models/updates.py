@@ -12,8 +12,8 @@ from typing import Final, assert_never
 
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, Var
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, let, run
 from ...ir.types import INT
 from ...operators.composite.optim import adam_step, momentum_step, sgd_step

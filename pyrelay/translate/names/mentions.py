@@ -24,11 +24,11 @@ from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.catalogue.sites import ImplicitMissing, UnknownModel
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
+from ...ir.constant import placeholder
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.op import Holder, Missing, Op
-from ...ir.placeholder import placeholder
 from ...ir.traverse import Steps, run
 from ...ir.types import DType
 from ...operators.host.loop import equal_values
