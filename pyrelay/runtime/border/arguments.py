@@ -253,13 +253,19 @@ class _Walk:
         return True
 
     def _fits(self, value: Any, leaf: Leaf) -> bool:
-        """Return whether a leaf certainly is what it should be: a scalar of the right dtype, or an
-        integer."""
+        """Return whether a leaf certainly fits: an integer, or a tensor of the right dtype whose
+        sizes the type fixes."""
         if type(value) is int:
             return leaf.scalar is torch.int64 and value in INT_RANGE
-        if leaf.scalar is None or not isinstance(value, torch.Tensor):
+        if not isinstance(value, torch.Tensor):
             return False
         binder = self._binder
+        if leaf.scalar is None:
+            if leaf.fixed != (value.dtype, value.shape) or value.device != binder.device:
+                return False
+            self._lasts = False
+            binder.leaves.append(value)
+            return True
         if value.dtype is not leaf.scalar or value.dim() or value.device != binder.device:
             return False
         binder.leaves.append(value)

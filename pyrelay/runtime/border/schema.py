@@ -50,12 +50,13 @@ INT_RANGE: Final = range(-(2**63), 2**63)
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A value without parts: where in it numbers are Python's own, and the dtype of a tensor of
-    rank 0."""
+    """A value without parts: where in it numbers are Python's own, the dtype of a tensor of rank 0,
+    and the dtype and shape of a tensor whose sizes are all numbers."""
 
     type: Type
     numbers: Numbers
     scalar: torch.dtype | None
+    fixed: tuple[torch.dtype, tuple[int | None, ...]] | None
     own: tuple[str, ...] = ()
     """The sizes in the type that belong to each value."""
 
@@ -198,9 +199,9 @@ NO_SCHEMA: Final = Schema({}, NO_DATA)
 
 def _leaf(ty: Type, numbers: Numbers) -> Leaf:
     if isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType):
-        return Leaf(ty, numbers, torch_dtype(ty.dtype))
+        return Leaf(ty, numbers, torch_dtype(ty.dtype), None)
     if not has_own_sizes(ty):
-        return Leaf(ty, numbers, None)
+        return Leaf(ty, numbers, None, _fixed(ty))
     # Errors show the sizes under these names.
     names = (n for i in count() if (n := "Any" + "'" * i) not in dim_names(ty))
     own: list[str] = []
@@ -209,7 +210,13 @@ def _leaf(ty: Type, numbers: Numbers) -> Leaf:
         own.append(next(names))
         return Dim.of(own[-1])
 
-    return Leaf(tensor_in(ty, size), numbers, None, tuple(own))
+    return Leaf(tensor_in(ty, size), numbers, None, None, tuple(own))
+
+
+def _fixed(ty: Type) -> tuple[torch.dtype, tuple[int | None, ...]] | None:
+    if not isinstance(ty, TensorType) or not isinstance(ty.dtype, DType) or dim_names(ty):
+        return None
+    return torch_dtype(ty.dtype), tuple(dim.constant for dim in ty.shape)
 
 
 def _lasts(cls: type) -> bool:

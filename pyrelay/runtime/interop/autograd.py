@@ -91,4 +91,12 @@ class _Join(torch.autograd.Function):
 
 def requires_grad(trees: Sequence[Tree]) -> bool:
     """Return whether a call with these host values must join torch's graph."""
-    return torch.is_grad_enabled() and any(t.requires_grad for t in distinct_tensors(trees))
+    if not torch.is_grad_enabled():
+        return False
+    nested: list[Tree] = []  # most arguments are tensors, which need no walk
+    for tree in trees:
+        if not isinstance(tree, torch.Tensor):
+            nested.append(tree)
+        elif tree.requires_grad:
+            return True
+    return bool(nested) and any(t.requires_grad for t in distinct_tensors(nested))
