@@ -265,7 +265,7 @@ def test_what_is_read_is_printed_in_our_own_text_and_reads_back() -> None:
         ("def @f(%x: int8x4) { %x }", "RL607", "int8x4"),
         ("def @f(%x) { nn.dense(%x) }", "RL611", "nn.dense(%x)"),
         ("def @f(%x) { nn.softmax(%x, axes=1) }", "RL611", "axes"),
-        ("def @f(%x) { nn.conv3d(%x, %x) }", "RL617", "nn.conv3d"),
+        ("def @f(%x) { nn.conv3d_transpose(%x, %x) }", "RL617", "nn.conv3d_transpose"),
         ("def @f(%x) { take(%x, %x, batch_dims=1) }", "RL617", "take(%x, %x, batch_dims=1)"),
         ("def @f(%x) { nn.denze(%x, %x) }", "RL604", "nn.denze"),
     ],

@@ -172,8 +172,10 @@ class ImplicitMissing:
 
 @dataclass(frozen=True, slots=True)
 class ImplicitNameTaken:
-    """A function has two values of one name: an implicit value that it needs, and another implicit
-    value or a parameter. Calls give all of them by name."""
+    """An implicit value has the name of a parameter, or of another implicit value.
+
+    Calls supply all of them by name.
+    """
 
     span: Span
     function: str

@@ -71,10 +71,11 @@ def _unfold_rows(
 def _unfold_backward(
     torch: Any, g: Any, x: Any, weight: Any, wanted: tuple[bool, ...], *attrs: Any
 ) -> Any:
-    stride, padding, _, _ = attrs
+    # One number stands for both dims.
+    stride, padding = (v if len(v) == 2 else (*v, *v) for v in attrs[:2])
     kernel = (weight.shape[2], weight.shape[3])
     # An image whose rows do not lie side by side gives a wrong gradient of the weight.
-    found = torch.ops.aten._slow_conv_backward.output_mask(  # noqa: SLF001
+    found = torch.ops.aten._slow_conv2d_backward.output_mask(  # noqa: SLF001
         g, x.contiguous(), weight, kernel, stride, padding, wanted
     )
     return those_wanted(found, wanted)

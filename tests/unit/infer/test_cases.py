@@ -10,7 +10,6 @@ from pyrelay.diagnostics.diagnostic import CheckError, Diagnostic, RelayWarning,
 from pyrelay.infer import infer, unreachable_cases
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.compile.program import Program
-from pyrelay.runtime.compile.warn import warn
 from pyrelay.text.parser import parse_module
 
 DATA = """
@@ -157,7 +156,7 @@ def test_warnings_become_pythons_own_at_the_users_line() -> None:
     assert [label.span.text for label in found.secondary] == ["_"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn(program.warnings)
+        program.warn()
     (warning,) = caught
     assert warning.category is RelayWarning
     assert str(warning.message) == "this case is never reached [RL233]"
