@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from typing import Any, Final, TypeAlias, final
 
-from ..ir.dims import Dim
+from ..ir.dims import Dim, DimAtom
 from ..ir.types import DType, SizeType, TensorType
 
 
@@ -127,33 +128,50 @@ class Sizes:
 
     def __init__(self, operands: Iterable[tuple[Any, Any]]) -> None:
         """`operands` are pairs of type and value."""
-        self._known: Final[dict[Dim, int]] = {}
+        shown: list[tuple[Dim, int]] = []
         for ty, value in operands:
             match ty:
                 case SizeType(dim):
-                    self._learn(dim, int(value))
+                    shown.append((dim, int(value)))
                 case TensorType(shape) if shape:
-                    for dim, size in zip(shape, value.shape, strict=True):
-                        self._learn(dim, size)
+                    shown += zip(shape, value.shape, strict=True)
                 case _:
                     pass
+        self._known: Final = dict(reversed(shown))
+        while any(self._solve(dim, size) for dim, size in shown):
+            pass
 
-    def _learn(self, dim: Dim, size: int) -> None:
-        self._known.setdefault(dim, size)
-        match [term for term in dim.terms if term[0]]:
-            case [((atom,), factor)]:  # as in 4*H + 1
-                offset = dim - Dim.atom(atom) * factor
-                self._known.setdefault(Dim.atom(atom), (size - self.value(offset)) // factor)
-            case _:
-                pass
+    def _solve(self, dim: Dim, size: int) -> bool:
+        """Find the one unknown atom of a dim, such as that of `4*H + 1`, or `K` in `N*K` where `N`
+        is known; return whether there was one."""
+        unknown = {a for atoms, _ in dim.terms for a in atoms if not self._is_known(a)}
+        holders = [(atoms, factor) for atoms, factor in dim.terms if unknown.intersection(atoms)]
+        if len(unknown) != 1 or len(holders) != 1:
+            return False
+        (atom,), ((atoms, factor),) = unknown, holders
+        by = prod((Dim.atom(a) for a in atoms if a != atom), start=Dim.of(factor))
+        divisor = self.value(by)
+        if atoms.count(atom) != 1 or divisor == 0:
+            return False
+        rest = self.value(dim - by * Dim.atom(atom))
+        self._known[Dim.atom(atom)] = (size - rest) // divisor
+        return True
+
+    def _is_known(self, atom: DimAtom) -> bool:
+        try:
+            self.value(Dim.atom(atom))
+        except KeyError:
+            return False
+        return True
 
     def value(self, dim: Dim) -> int:
-        """Return the value of a dim: that of an operand's dim, or computed from its parts or from
-        known factors. Raises KeyError if it is none of these."""
+        """Return the value of a dim: that of an operand's dim, or computed from its parts, or from
+        a known factor or summand. Raises KeyError if it is none of these."""
         try:
             return dim.value(self._known.get)
         except KeyError:
             found = self._value_of_product(dim)
+            found = self._value_of_sum(dim) if found is None else found
             if found is None:
                 raise
             return found
@@ -166,6 +184,15 @@ class Sizes:
                 continue
             with suppress(KeyError):
                 return size * self.value(quotient)
+        return None
+
+    def _value_of_sum(self, dim: Dim) -> int | None:
+        """Return the value of a sum of which an operand shows some terms, as `N*M - 1`."""
+        for summand, size in self._known.items():
+            rest = dim - summand
+            if len(rest.terms) < len(dim.terms):
+                with suppress(KeyError):
+                    return size + self.value(rest)
         return None
 
     def known(self, dims: Iterable[Dim]) -> list[int]:

@@ -1,7 +1,7 @@
 """Normalisation: tensors shifted and scaled to a mean of 0 and a variance of 1.
 
-A derivative takes `layer_norm` and `batch_norm` as the operators of `statistics.py`; those of the
-other norms follow from their bodies.
+A derivative takes `layer_norm` and `batch_norm` as the operators of `statistics.py`; that of
+`rms_norm` saves a reduction, and the others follow from their bodies.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ...ir.op import (
     Library,
     MadeOf,
     Op,
+    Pullback,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -251,9 +252,31 @@ _EPSILON: Final = {
 def _rms_norm(
     x: Value, weight: Value | None, *, normalized_shape: tuple[Dim, ...], eps: float | None
 ) -> Value:
-    dims = tuple(range(x.rank - len(normalized_shape), x.rank))
-    least = _EPSILON[x.dtype.name] if eps is None else eps
-    return scaled(x * math.rsqrt(mean_over(x * x, dims) + least), weight, None)
+    return scaled(x * _inverse_rms(x, _last_dims(x, normalized_shape), eps), weight, None)
+
+
+def _last_dims(x: Value, shape: tuple[Dim, ...]) -> tuple[int, ...]:
+    return tuple(range(x.rank - len(shape), x.rank))
+
+
+def _inverse_rms(x: Value, dims: tuple[int, ...], eps: float | None) -> Value:
+    return math.rsqrt(mean_over(x * x, dims) + (_EPSILON[x.dtype.name] if eps is None else eps))
+
+
+def _rms_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
+    """The derivative of the body in one reduction along each row, where that of its parts has
+    two."""
+    x, weight = p.args
+    assert is_given(x)
+    dims = _last_dims(x, p.attrs["normalized_shape"])
+    lead = tuple(range(x.rank - len(dims)))
+    factor = _inverse_rms(x, dims, p.attrs["eps"])
+    unit = x * factor
+    if not is_given(weight):
+        return factor * (p.g - unit * mean_over(p.g * unit, dims)), None
+    each, g = p.g * unit, p.g * weight
+    to_x = factor * (g - unit * mean_over(g * unit, dims))
+    return to_x, each.sum(lead) if lead else each
 
 
 rms_norm: Final = composite(
@@ -268,6 +291,7 @@ rms_norm: Final = composite(
     type_rule=_layer_norm_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     body=_rms_norm,
+    grad=_rms_norm_grad,
     torch=lambda torch, x, weight, shape, eps: torch.nn.functional.rms_norm(x, shape, weight, eps),
     is_fresh=True,
     hidden=(
