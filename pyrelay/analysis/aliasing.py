@@ -42,8 +42,8 @@ _NOTHING: Final[frozenset[Type]] = frozenset()
 class RefAliasing:
     """Where values read from cells whose contents have one of `types` go, in a whole module.
 
-    `lost` are the types of which something may be held where it is not seen. The writes in
-    `in_place` put back what their cells hold already, so they hold it nowhere else.
+    `lost` are the types of values that may have escaped. The writes in `in_place` put the current
+    contents of their cells back, so they make no alias.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class RefAliasing:
             self._lose_all(args)  # it may keep what it is given
 
     def _hold(self, target: Var | None, types: frozenset[Type]) -> None:
-        """Note that a variable holds contents; a result of a function is held by who called it."""
+        """Note that a variable holds contents; the caller of a function holds its result."""
         if target is None:
             self.lost.update(types)
         elif types:

@@ -135,8 +135,7 @@ class RunError(RelayError):
 
 
 class RelayWarning(UserWarning):
-    """Something in a user's program that is right but cannot be meant, such as a case that is
-    never reached."""
+    """A construct that is valid but cannot be intended, such as a case that is never reached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The name that was probably meant where one is not known."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
 def hide_own_frames() -> None:
     """Print uncaught mistakes without the package's own frames; all other exceptions as before.
 
-    A mistake is an error of this package, or a file that it was told of and cannot read or write,
-    or what it says of a call in an exception of Python's own.
+    A mistake is an error of this package, a file that it cannot read or write, or an exception of
+    Python's own about the arguments of a call.
 
     `traceback.print_exception(error)` still shows every frame.
     """

@@ -80,7 +80,7 @@ def _made_by(solver: Solver, constraint: Constraint) -> Type | None:
         case OperatorConstraint(call):
             return solver.shallow(call.result)
         case ApplyConstraint(callee=callee, result=result):
-            # What a function gives that is known is told by its own body.
+            # The result of a known function follows from its own body.
             return solver.shallow(result) if isinstance(solver.shallow(callee), TypeHole) else None
         case FieldConstraint(result=result) | TransformConstraint(result=result):
             return solver.shallow(result)

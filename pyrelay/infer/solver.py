@@ -88,7 +88,7 @@ class Solver(DTypes):
         stretches: bool = False,
     ) -> None:
         """`strict_dtypes` makes operands of two dtypes a mistake instead of converting them;
-        `mention` is told of data types of the prelude that the program itself may not name;
+        `mention` gets the data types of the prelude that the program itself may not name;
         `known` are dtypes of carried numbers that an earlier inference has found, whose last hole
         was `last`. With `stretches` sizes broadcast that are 1 when the program runs."""
         super().__init__(known or {}, last)

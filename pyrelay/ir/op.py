@@ -216,7 +216,7 @@ class Solver(Protocol):
 
     @property
     def guessing(self) -> bool:
-        """Whether what nothing else has told must be chosen now, which comes after settling."""
+        """Whether defaults must be chosen now for all that is still open; comes after settling."""
         ...
 
     @property

@@ -442,7 +442,7 @@ def _part(ty: Type) -> str:
 
 
 def _likely(dtype: AnyDType) -> DType | str:
-    """Return the element type that one not known yet takes if nothing more is said of it."""
+    """Return the default of an element type that is not inferred yet."""
     if isinstance(dtype, DType):
         return dtype
     return "an unknown number" if dtype.weak is None else DEFAULT_DTYPE[dtype.weak]

@@ -135,7 +135,7 @@ class TextScalars(TorchFunctions):
         return self.const(value)
 
     def in_range(self, name: str, make: Callable[..., ast.expr], *operands: Term) -> Term:
-        """Return an integer that is held to its range: one of 64 bits stops the program where it
+        """Return an integer that is kept in its range: one of 64 bits stops the program where it
         leaves it, others wrap around."""
         dtype, code = self.integer, self.context.code
         assert dtype is not None

@@ -188,7 +188,7 @@ class Context:
         return self.program.data.constructor(cls, self.annotations.namespace, span)
 
     def hold(self, names: Iterator[tuple[str, Span]], why: str) -> None:
-        """Note that the values of local names may from here on be held elsewhere too."""
+        """Note that the values of local names may be aliased from here on."""
         for name, span in names:
             entry = self.env.find(name)
             if isinstance(entry, Bound) and entry.holder is None:

@@ -54,8 +54,8 @@ def specialised(
         if name in program.passed:
             args.append(program.passed[name])
             continue
-        told = _at(param, known)
-        params.append(replace(told, ty=_opened(told.ty, open_)))
+        declared = _at(param, known)
+        params.append(replace(declared, ty=_opened(declared.ty, open_)))
         args.append(params[-1])
     params += program.made
     name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")

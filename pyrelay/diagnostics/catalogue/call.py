@@ -179,7 +179,7 @@ class MixedDevices:
 class NoDevice:
     """A device is asked for that is not there.
 
-    It is never replaced by another one: a program that was meant for a GPU and runs elsewhere would
+    It is never replaced by another one: a program for a GPU that runs elsewhere would
     only be slow, and nobody would know why.
     """
 

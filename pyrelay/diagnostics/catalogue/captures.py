@@ -16,8 +16,9 @@ from ..wording import with_article
 class CapturedTensor:
     """A relay function uses a tensor or an array that it captures.
 
-    A captured array could change without the compiled program noticing, and whether it is a
-    weight, an input or a constant is not said. Pass it as an argument, or say it is a constant.
+    A captured array could change without the compiled program noticing, and nothing
+    shows whether it is a weight, an input or a constant. Pass it as an argument, or mark it as a
+    constant.
     """
 
     span: Span

@@ -79,7 +79,7 @@ class BadKeyName:
 class AlreadyRegistered:
     """There is an implementation for exactly these keys of the operator already.
 
-    Which of the two is meant is not for the table to choose. Of implementations for different keys
+    The table does not choose between the two. Of implementations for different keys
     the one for the keys that are asked first is chosen.
     """
 

@@ -158,7 +158,7 @@ class NoDerivative:
     """The result depends on an operator whose derivative nobody has stated.
 
     An operator of your own has a gradient if it is declared with one: `grad=` in
-    `relay.operator`. Where the value is meant to count as a constant, say so with
+    `relay.operator`. To treat the value as a constant, write
     `relay.stop_gradient`.
     """
 

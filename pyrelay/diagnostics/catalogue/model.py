@@ -227,7 +227,7 @@ class UnknownCaller:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL409",
-            title="it cannot be told which models an optimiser updates here",
+            title="the models that an optimiser updates here are unknown",
             primary=Label(self.span, "whatever the caller of the function passes"),
             help="call the function by its name instead of passing it on",
         )

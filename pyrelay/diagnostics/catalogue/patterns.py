@@ -15,7 +15,7 @@ from ..source import Span
 class PatternMismatch:
     """A pattern can never match the value it is tried on: it is for values of another type.
 
-    Cases are told apart among the values of one type: the members of one union, the numbers or
+    Cases distinguish the values of one type: the members of one union, the numbers or
     the strings. A value of a union is never a member of another one.
     """
 
@@ -117,7 +117,7 @@ class MissingCases:
 
 @dataclass(frozen=True, slots=True)
 class TangledCases:
-    """The cases of a `match` overlap in so many ways that it cannot be told whether one is missing.
+    """The cases of a `match` overlap in so many ways that it is undecided whether one is missing.
 
     Whether a match is complete is a question that may take exponential time; it is given up after
     a fixed number of steps.

@@ -32,7 +32,7 @@ class HiddenOutsideModel:
 
 @dataclass(frozen=True, slots=True)
 class UnknownModel:
-    """It cannot be told which model a value is.
+    """A value may be one of several models, or an unknown one.
 
     Which parameters a model has follows from its definition, so it must be clear from the text.
     """
@@ -43,7 +43,7 @@ class UnknownModel:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL120",
-            title="it cannot be told which model this is",
+            title="this model is unknown",
             primary=Label(self.span, "a model, by name, is needed here"),
             help="pass the model as a parameter annotated `Model[net]`, and name that parameter",
         )

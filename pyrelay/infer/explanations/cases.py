@@ -1,4 +1,4 @@
-"""What is said of the cases of a checked program: those that are missing, those never reached."""
+"""Errors and warnings about cases: those that are missing, and those that nothing reaches."""
 
 from __future__ import annotations
 

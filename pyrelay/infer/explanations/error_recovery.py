@@ -2,7 +2,7 @@
 
 Where translation found a mistake it left a placeholder: a constant without a type. Whatever is
 computed from one, or from a function whose type is not known for its own mistakes, is in doubt: a
-clash there may only follow from the mistake that has been told.
+clash there may only follow from the mistake that has been reported.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _reached(node: Expr, part: Expr, local: Mapping[Var, Function]) -> list[Expr
 
 
 def is_doubtful(problem: Problem, places: Collection[Place]) -> bool:
-    """Return whether a mistake may follow from one that has been told."""
+    """Return whether a mistake may follow from one that has been reported."""
     if not places:
         return False
     found = problem.diagnostic()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _CONCAT: Final = qualified("concat")
 _REVERSED_ONTO: Final = qualified("rev_onto")
-"""What lengthens the list of a name that is appended to, which is held the other way round."""
+"""What lengthens the list of a name that is appended to, which is stored backwards."""
 
 
 def joins_lists(call: Call) -> bool:

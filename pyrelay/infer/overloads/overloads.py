@@ -257,7 +257,7 @@ def _bound(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Readi
 def _index(site: Site) -> Expr:
     ty = site.solver.shallow(site.types[0])
     if isinstance(ty, SizeType) or (isinstance(ty, TensorType) and not ty.shape):
-        return nothing(site)  # that a number has no elements is said of its length
+        return nothing(site)  # the error about its length covers that a number has no elements
     place = Tuple((site.operand(1),), span=site.span)
     return site.call(index, site.operand(0), place, spec=(("int", 0),))
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """Each element of the result is said by itself, from elements of the operands at any places.
+    """Each element of the result is an expression of elements of the operands at any places.
 
     `body(elements, place, *operands, *attributes)`, arguments in the order of the signature: it
     gives the value at a `Place`, or a tuple of values where the result is a tuple. `elements` is an
     `elements.Elements`; a tensor operand is a `Source`, a tuple of tensors a tuple of these, an
     omitted operand or an empty tuple None; sizes in attributes are `Dim`, dtypes `DType`. It gives
-    None for a call that cannot be said so, which is then called.
+    None for a call without such an expression, which stays a call.
     """
 
     body: Callable[..., Any]
@@ -45,7 +45,7 @@ class Scatter:
 
     The result starts as operand `base`, or as zeros where that is None. For each place in the
     operand `over`, `body(elements, place, *operands, *attributes)` gives the coordinates in the
-    result and the value that is added there; None for a call that cannot be said so. In which
+    result and the value that is added there; None for a call without such an expression. In which
     order values are added at one place is open, so sums of floats may differ in the last bits.
     """
 

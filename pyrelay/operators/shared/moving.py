@@ -127,7 +127,7 @@ def _next_group(
     source: Sequence[tuple[Dim, Dim]], target: Sequence[Dim]
 ) -> tuple[Sequence[tuple[Dim, Dim]], Sequence[Dim]]:
     """Return the fewest leading dims of both sides that have one number of elements; all, where
-    that cannot be told."""
+    that is undecided."""
     left, right = (1, 0) if source else (0, 1)
     while True:
         a = product(tuple(n for _, n in source[:left]))

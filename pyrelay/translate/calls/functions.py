@@ -249,7 +249,7 @@ def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunctio
 
 
 def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
-    """Return the parameter names of what is differentiated, None when they cannot be told."""
+    """Return the parameter names of what is differentiated, None when they are unknown."""
     if isinstance(node, ast.Lambda):
         return tuple(a.arg for a in node.args.args)
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None

@@ -28,7 +28,7 @@ from .arguments import Callee, Slot, match_arguments, require
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What stands between the brackets: run-time indices, and how they are meant."""
+    """The contents of the brackets: run-time indices, and their roles."""
 
     indices: tuple[Expr, ...]
     spec: tuple[tuple[Any, ...], ...]
@@ -49,7 +49,7 @@ def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
         return Call(dim_size, (base,), {"dim": dim}, span=cx.span(node))
     grown = grown_value(cx, node.value) if dim == -1 else None
     if grown is not None:
-        # The list is held the other way round: the last element is in front.
+        # The list is stored backwards: the last element is in front.
         inside = cx.span(node.slice)
         return item(grown, first_place(inside), cx.span(node), inside)
     part = value_at(cx, node)

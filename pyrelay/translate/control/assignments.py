@@ -334,7 +334,7 @@ def _item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Ex
 def _owned(
     cx: Context, name: ast.Name, target: ast.Subscript, written: ast.expr | None
 ) -> Expr | None:
-    """Return the value of a name whose items may be assigned; None when it may be held elsewhere,
+    """Return the value of a name whose items may be assigned; None when it may be aliased,
     which is reported."""
     span = cx.span(target)
     entry = cx.local(name.id, span)

@@ -159,7 +159,7 @@ class Arrivals:
         return tuple(found)
 
     def _note_facts(self, cx: Context, names: Sequence[str]) -> None:
-        """Note what this path has told of the names joined, and of those it has only tested."""
+        """Note the facts of this path about the names joined, and about those only tested."""
         if self.before is None:
             return
         found: dict[Path, tuple[DataConstructor, ...]] = {}
@@ -188,11 +188,11 @@ class Arrivals:
         return reduce(both, self.facts) if self.facts else {}
 
     def entry(self, name: str, var: Var) -> Bound:
-        """Return what a name stands for after the join, held by a new variable."""
+        """Return the entry of a name after the join, bound to a new variable."""
         known = self.known.get(name, Bound())
-        # What tests told of it holds where they stand; what all have told is in `agreed`.
+        # Facts of tests hold where they stand; those on which all paths agree are in `agreed`.
         return replace(
-            known, atom=var, static=None, constructor=None, parts=None, told=None, excluded=()
+            known, atom=var, static=None, constructor=None, parts=None, narrowed=None, excluded=()
         )
 
 

@@ -127,7 +127,7 @@ def tells(cx: Context, test: ast.expr) -> bool:
 
 
 def knowing(cx: Context, guard: ast.expr, walk: Continue, span: Span) -> Steps[Expr]:
-    """Translate what runs where a guard has held, with what the guard tells of names. Its tests of
+    """Translate the code behind a guard, with the names that the guard narrows. Its tests of
     classes and of None are made once more: they have no effects."""
     values = guard.values if _is_all(guard) else [guard]
     known = [v for v in values if _only_tells(cx, v)]
@@ -267,7 +267,7 @@ def _of_several(
     if content is not None:
         entry = testable(cx, node)
         assert entry is not None
-        note(cx, node, replace(entry, atom=content, declared=None, told=None))
+        note(cx, node, replace(entry, atom=content, declared=None, narrowed=None))
     note_not(cx, node, [c for c in cx.program.data.members(found[0]) if c not in found])
     params = () if content is None else (content,)
     var = Var("then", span=span)
@@ -306,7 +306,7 @@ def excluded_before(cx: Context, classes: Sequence[DataConstructor], span: Span)
 
 
 def excluded(classes: Sequence[DataConstructor], span: Span) -> list[Clause]:
-    """Return the clauses for classes that no value is of, as tests have told."""
+    """Return the clauses for classes that tests have excluded."""
     return [
         Clause(of_class(c, NOWHERE), Call(fail, (), {"message": _EXCLUDED}, span=span))
         for c in classes
@@ -415,7 +415,7 @@ _NEVER: Final = ("NoReturn", "Never")
 
 
 def never(cx: Context, stmt: ast.Expr) -> Steps[Expr]:
-    """Translate `assert_never(x)`: a match of the cases that tests have told `x` is not. One that
+    """Translate `assert_never(x)`: a match of the cases that tests have excluded for `x`. One that
     is missing there is one that nothing has taken care of."""
     span = cx.span(stmt)
     if not is_assert_never(cx, stmt):

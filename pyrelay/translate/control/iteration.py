@@ -74,7 +74,7 @@ class Iteration:
     """The rounds of a loop: the element in a round, and their number, an atom.
 
     Where the counter does not tell whether there is another round, `has_next` does; where their
-    number is known only at the end, `length` is None. `holder` is where elements may also be held,
+    number is known only at the end, `length` is None. `holder` is an alias of the elements,
     if outside of the program.
     """
 

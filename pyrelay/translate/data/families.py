@@ -65,7 +65,7 @@ def _has_types(method: Method) -> bool:
 
 
 def methods_named(program: Program, name: str, seen: Namespace) -> Iterator[Definition]:
-    """Return the methods of one name that may be meant, of all unions in sight."""
+    """Return the methods of one name that a call may resolve to, of all unions in sight."""
     for family in families(program, name, seen, frozenset(MethodKind)):
         if is_translatable(family):
             yield from (m.definition for m in family.methods.values())

@@ -120,7 +120,7 @@ def assign_popped(cx: Context, target: ast.Name, value: ast.Call, code: Code) ->
         return
     var = Var(target.id, span=span)
     code.bind(var, element)
-    # What the list held may be in another place of it too, or in another list.
+    # The element may also be in another place of the list, or in another list.
     holder = Holder(cx.span(value), "it comes from here") if cx.writes_items else None
     cx.bind(target.id, Bound(atom=var, holder=holder), span)
 

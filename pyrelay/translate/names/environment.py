@@ -78,14 +78,14 @@ class Bound:
     declared: Type | None = None
     """The type of the value as it is declared elsewhere, as that of a field is."""
     constructor: DataConstructor | None = None
-    """Its class, where a test has told it."""
+    """Its class, where a test has shown it."""
     parts: Mapping[str, Bound] | None = None
-    """What the fields stand for, of a value whose class a test has told."""
-    told: Mapping[str, Bound] | None = None
-    """What tests have told of parts, by field or by place in brackets, where the class is not
-    known."""
+    """The fields of a value whose class a test has shown."""
+    narrowed: Mapping[str, Bound] | None = None
+    """The parts that tests have narrowed, by field or by index in brackets, where the class is
+    unknown."""
     excluded: tuple[DataConstructor, ...] = ()
-    """The classes that tests have told it is not of."""
+    """The classes that tests have excluded."""
 
 
 def either(left: Bound, right: Bound) -> Bound:

@@ -21,7 +21,7 @@ def entry_of(cx: Context, node: ast.expr) -> Bound | None:
     for key in reversed(path):
         if not isinstance(found, Bound):
             return None
-        found = (found.parts or {}).get(key) or (found.told or {}).get(key)
+        found = (found.parts or {}).get(key) or (found.narrowed or {}).get(key)
     return found if isinstance(found, Bound) else None
 
 

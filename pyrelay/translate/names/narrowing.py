@@ -1,8 +1,8 @@
 """What tests tell of names: the class of a value, that it is not None, and what it is not.
 
 A test of a name, or of a part of one (`x.left`, `x[0]`), makes its fields variables in the branch
-where it holds, so `x.left` needs no projection there. Values do not change, so what a test has told
-of a part stays true as long as the name stands for the same value; only the content of a cell may
+where it holds, so `x.left` needs no projection there. Values do not change, so a fact about a part
+stays true as long as the name stands for the same value; only the content of a cell may
 change, and is no such part.
 """
 
@@ -44,12 +44,12 @@ def testable(cx: Context, node: ast.expr) -> Bound | None:
     owner = None if step is None else testable(cx, step[0])
     if step is None or owner is None or owner.model is not None:
         return None
-    # Where a class has told the fields, all are known; else `value` may be the content of a cell.
+    # Where the class is known, all fields are; else `value` may be the content of a cell.
     return None if owner.parts is not None or step[1] == "value" else Bound(holder=owner.holder)
 
 
 def note(cx: Context, node: ast.expr, entry: Bound) -> None:
-    """Make a name, or a part of one, stand for what a test has told."""
+    """Bind a name, or a part of one, to the value that a test has narrowed."""
     step = part_of(node)
     while step is not None:
         node, key = step
@@ -58,7 +58,7 @@ def note(cx: Context, node: ast.expr, entry: Bound) -> None:
         if owner.parts is not None and key in owner.parts:
             entry = replace(owner, parts={**owner.parts, key: entry})
         else:
-            entry = replace(owner, told={**(owner.told or {}), key: entry})
+            entry = replace(owner, narrowed={**(owner.narrowed or {}), key: entry})
         step = part_of(node)
     assert isinstance(node, ast.Name)
     cx.env.set(node.id, entry)
@@ -113,7 +113,7 @@ def note_not(cx: Context, node: ast.expr, classes: Sequence[DataConstructor]) ->
 
 
 def not_of(cx: Context, entry: Bound) -> tuple[DataConstructor, ...]:
-    """Return the classes that tests have told a value is not of."""
+    """Return the classes that tests have excluded for a value."""
     if entry.constructor is None:
         return entry.excluded
     union = cx.program.data.members(entry.constructor)
@@ -129,7 +129,7 @@ def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
         others = not_of(cx, known)
         if others:
             found[path] = others
-        inside = {**(known.parts or {}), **(known.told or {})}
+        inside = {**(known.parts or {}), **(known.narrowed or {})}
         pending += (((*path, key), part) for key, part in inside.items())
     return found
 

@@ -162,7 +162,7 @@ class Scope:
         return MISSING
 
     def names(self) -> tuple[str, ...]:
-        """Return all names that could have been meant."""
+        """Return all names in scope, for suggestions."""
         return (*self._cells, *self._globals, *vars(builtins))
 
     def namespace(self) -> dict[str, Any]:
@@ -255,5 +255,5 @@ def is_frozen_field(owner: object, name: str) -> bool:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant."""
+    """Return the known name nearest to a misspelt one."""
     return misspelt.nearest(name, [k for k in known if not k.startswith("_")], cutoff=0.7)

@@ -133,7 +133,7 @@ class Definition:
             return {}
         try:
             words = _annotation_words(self.source.node)
-        except CheckError:  # told where the source is read
+        except CheckError:  # reported where the source is read
             return {}
         return {n: v for n, v in frame.f_locals.items() if n in words or names_data(v)}
 
@@ -199,23 +199,23 @@ PassedFunction: TypeAlias = Definition | DerivedFunction | Op | MadeFunction
 """A relay function that a script passes."""
 
 
-def bottom(meant: Definition | DerivedFunction) -> Definition:
+def bottom(mentioned: Definition | DerivedFunction) -> Definition:
     """Return the definition that a function is, or that its transforms are of."""
-    return meant if isinstance(meant, Definition) else meant.definition
+    return mentioned if isinstance(mentioned, Definition) else mentioned.definition
 
 
-def signature_of(meant: Definition | DerivedFunction) -> inspect.Signature:
+def signature_of(mentioned: Definition | DerivedFunction) -> inspect.Signature:
     """Return the signature of a function, with the annotations of its definition.
 
     A transform takes the parameters of its function. The type of its result is annotated where the
     annotations name it: a gradient has the types of the parameters it is taken in.
     """
-    if isinstance(meant, Definition):
-        return inspect.signature(meant.function)
-    base = signature_of(meant.base)
-    gradient = _gradient_annotation(meant, base)
-    match meant.rule:
-        case Rule.GRAD if not meant.has_aux:
+    if isinstance(mentioned, Definition):
+        return inspect.signature(mentioned.function)
+    base = signature_of(mentioned.base)
+    gradient = _gradient_annotation(mentioned, base)
+    match mentioned.rule:
+        case Rule.GRAD if not mentioned.has_aux:
             result = gradient
         case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
             result = GenericAlias(tuple, (base.return_annotation, gradient))
@@ -224,13 +224,13 @@ def signature_of(meant: Definition | DerivedFunction) -> inspect.Signature:
     return base.replace(return_annotation=result)
 
 
-def _gradient_annotation(meant: DerivedFunction, base: inspect.Signature) -> Any:
+def _gradient_annotation(mentioned: DerivedFunction, base: inspect.Signature) -> Any:
     """Return the annotation of a gradient; none where its parameters are found by inference."""
-    names = meant.wrt or tuple(base.parameters)
-    if (meant.wrt is None and len(names) != 1) or not base.parameters.keys() >= set(names):
+    names = mentioned.wrt or tuple(base.parameters)
+    if (mentioned.wrt is None and len(names) != 1) or not base.parameters.keys() >= set(names):
         return _NONE
     found = tuple(base.parameters[n].annotation for n in names)
-    return found[0] if meant.single else GenericAlias(tuple, found)
+    return found[0] if mentioned.single else GenericAlias(tuple, found)
 
 
 _NONE: Final = inspect.Signature.empty

@@ -276,5 +276,5 @@ def _lines(code: CodeType) -> list[int | None]:
 
 
 def _constants(code: CodeType) -> tuple[object, ...]:
-    # A number is told apart from an equal one of another type, and a docstring is no matter.
+    # An equal number of another type differs; docstrings are ignored.
     return tuple((type(c).__name__, repr(c)) for c in code.co_consts if not isinstance(c, CodeType))

@@ -15,7 +15,7 @@ from ..names.known_parts import entry_of
 
 
 def may_be_none(cx: Context, node: ast.expr) -> bool:
-    """Return whether a name, or a part of one, is declared as an optional, and no test has told
+    """Return whether a name, or a part of one, is declared as an optional, and no test has shown
     that it is there."""
     return is_optional(declared_type(cx, node))
 
@@ -63,7 +63,7 @@ def _of_part(cx: Context, owner: ast.expr, key: str, part: str | int) -> Type | 
     around = entry_of(cx, owner)
     known = None
     if around is not None:
-        known = (around.parts or {}).get(key) or (around.told or {}).get(key)
+        known = (around.parts or {}).get(key) or (around.narrowed or {}).get(key)
     if known is not None and known.atom is not None:
         return _of_entry(known)
     whole = declared_type(cx, owner)

@@ -1,4 +1,4 @@
-"""What type parameters of a program's entry stand for in one call, told by the arguments.
+"""What type parameters of a program's entry stand for in one call, read off the arguments.
 
 A function with type parameters takes values of any type without looking into them. Where the
 program has to look, as a gradient has, the entry is instantiated: the type of what was passed takes
