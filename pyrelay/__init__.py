@@ -1,7 +1,5 @@
 """pyrelay: annotated Python, compiled through Relay's functional typed IR."""
 
-__version__ = "0.1.0.dev0"
-
 from typing import Any as Any  # in annotations, one size that nothing is known of
 
 from . import dispatch as dispatch
@@ -37,6 +35,7 @@ from .diagnostics.diagnostic import RelayError as RelayError
 from .diagnostics.diagnostic import RelayWarning as RelayWarning
 from .diagnostics.diagnostic import RunError as RunError
 from .diagnostics.uncaught import hide_own_frames
+from .version import __version__ as __version__
 
 hide_own_frames()
 del hide_own_frames

@@ -123,6 +123,10 @@ class Options:
         default=None,
         metadata=_meta(_directory, "where kernels and measurements are kept between processes"),
     )
+    cache: bool = field(
+        default=True,
+        metadata=_meta(_switch, "keep built C and measurements between processes"),
+    )
     logs: str = field(
         default="",
         metadata=_meta(_words, "what to log: `passes,+runtime,-cli`, + for all details"),
@@ -142,6 +146,7 @@ class Changes(TypedDict, total=False):
     debug: bool
     max_depth: int
     cache_dir: Path | None
+    cache: bool
     logs: str
 
 

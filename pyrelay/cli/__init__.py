@@ -66,6 +66,10 @@ def _run(args: argparse.Namespace) -> int:
                 timed=args.time,
                 diffed=args.diff,
             )
+        case "cache":
+            from .cache import cache
+
+            return cache(args.action)
         case _:
             from .doctor import doctor
 
@@ -107,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("function", nargs="?", help="all of the file by default")
 
     _add_text_commands(commands)
+    cache = commands.add_parser("cache", help="show or remove what is kept between processes")
+    cache.add_argument("action", choices=("info", "clear"))
     commands.add_parser("doctor", help="print versions, devices, compilers, caches and options")
     return parser
 

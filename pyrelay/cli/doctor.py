@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-import shutil
-import subprocess
+import shlex
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -63,20 +62,14 @@ def _devices() -> Iterator[tuple[str, str]]:
 
 
 def _compilers() -> Iterator[tuple[str, str]]:
-    chosen = os.environ.get("CXX")
-    for name in (chosen,) if chosen else ("g++", "clang++"):
-        path = shutil.which(name)
-        yield name, "not found" if path is None else f"{_first_line(path)} at {path}"
+    from ..lower_c.building import CannotBuild, find_compiler
 
-
-def _first_line(compiler: str) -> str:
     try:
-        done = subprocess.run(
-            [compiler, "--version"], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"does not run ({error})"
-    return done.stdout.splitlines()[0] if done.stdout else "says nothing"
+        compiler = find_compiler()
+    except CannotBuild as error:
+        yield "C", str(error)
+        return
+    yield "C", f"{compiler.version.splitlines()[0]} at {shlex.join(compiler.command)}"
 
 
 def _backends() -> Iterator[tuple[str, str]]:

@@ -11,6 +11,8 @@ from textwrap import dedent
 import pytest
 
 from pyrelay.cli import main
+from pyrelay.config import options
+from pyrelay.disk_cache import DiskCache
 
 RIGHT = """
     from pyrelay import Dim, Float, Tensor, relay
@@ -258,3 +260,35 @@ def test_strict_refuses_equations_that_types_do_not_tell(tmp_path: Path) -> None
         assert refused.returncode == 1
         assert "error[RL" in refused.stdout
         assert f"--> {name}" in refused.stdout
+
+
+def test_the_caches_are_shown_and_cleared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with options(cache_dir=tmp_path, cache=True):
+        DiskCache("built", limit=1000).keep("key", b"content")
+        own = tmp_path / "file of the user"
+        own.write_text("text")
+        assert main(["cache", "info"]) == 0
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"{tmp_path}\n")
+        assert "built            1 file" in shown
+        assert main(["cache", "clear"]) == 0
+        assert "removed: 1 file" in capsys.readouterr().out
+        assert DiskCache("built", limit=1000).find("key") is None
+        assert own.exists()
+        assert main(["cache", "info"]) == 0
+        assert "1 file" not in capsys.readouterr().out
+
+
+def test_a_cache_that_cannot_be_removed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("shutil.rmtree", refused)
+    with options(cache_dir=tmp_path, cache=True):
+        DiskCache("built", limit=1000).keep("key", b"content")
+        assert main(["cache", "clear"]) == 2
+    assert f"{tmp_path / 'built'} cannot be removed" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""Kernels, regions and scalar functions in C, for CPUs."""

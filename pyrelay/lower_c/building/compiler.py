@@ -1,0 +1,107 @@
+"""The C compiler of this machine: `CC`, else `cc`, `gcc` or `clang`, else the `ziglang` wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, final
+
+_NAMES: Final = ("cc", "gcc", "clang")
+_TIMEOUT: Final = 300.0
+"""Seconds after which a compiler hangs."""
+
+_SHOWN: Final = 4
+"""How many lines of a compiler's complaints a notice shows."""
+
+
+@final
+class CannotBuild(Exception):  # noqa: N818  it is a fact about a machine, which is no error
+    """C cannot be built: there is no compiler, or it refused a text."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A C compiler: the words that call it, and the version that it prints."""
+
+    command: tuple[str, ...]
+    version: str
+
+    def compile(self, text: str, flags: Sequence[str], folder: Path) -> bytes:
+        """Return the shared object of a C text, built in a folder. Raises CannotBuild."""
+        source, target = folder / "program.c", folder / "program.so"
+        command = [*self.command, *flags, "-o", target.name, source.name, "-lm"]
+        try:
+            source.write_text(text, encoding="utf-8")
+            done = _run(command, folder)
+            if done.returncode != 0:
+                raise CannotBuild(_complaint(self, done))
+            return target.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise CannotBuild(f"`{shlex.join(self.command)}` did not run: {error}") from error
+
+
+def find_compiler() -> Compiler:
+    """Return the compiler of this machine. Raises CannotBuild if there is none."""
+    return _find(os.environ.get("CC"))
+
+
+@cache
+def _find(chosen: str | None) -> Compiler:
+    reasons: list[str] = []
+    for command in _candidates(chosen):
+        try:
+            done = _run([*command, "--version"], None)
+        except (OSError, subprocess.SubprocessError) as error:
+            reasons.append(f"`{shlex.join(command)}` does not run: {error}")
+            continue
+        if done.returncode == 0:
+            return Compiler(command, done.stdout.strip())
+        reasons.append(f"`{shlex.join(command)} --version` fails")
+    if chosen:
+        raise CannotBuild(f"CC={chosen}: {reasons[0] if reasons else 'there is no such program'}")
+    none = "there is no C compiler: install gcc or clang, or run `pip install ziglang`"
+    raise CannotBuild("; ".join([none, *reasons]))
+
+
+def _candidates(chosen: str | None) -> Iterator[tuple[str, ...]]:
+    if chosen:
+        words = shlex.split(chosen)
+        if words and shutil.which(words[0]):
+            yield tuple(words)
+        return
+    for name in _NAMES:
+        path = shutil.which(name)
+        if path is not None:
+            yield (path,)
+    if importlib.util.find_spec("ziglang") is not None:
+        yield sys.executable, "-m", "ziglang", "cc"
+
+
+def _run(command: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=_TIMEOUT,
+        check=False,
+    )
+
+
+def _complaint(compiler: Compiler, done: subprocess.CompletedProcess[str]) -> str:
+    if done.returncode < 0:
+        return f"`{shlex.join(compiler.command)}` was ended by signal {-done.returncode}"
+    lines = (done.stderr or done.stdout).splitlines()
+    telling = [line for line in lines if "error" in line] or lines
+    return "\n  ".join([f"`{shlex.join(compiler.command)}` refused a text:", *telling[:_SHOWN]])

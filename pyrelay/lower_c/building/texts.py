@@ -1,0 +1,140 @@
+"""From C text to functions: looked up in the cache on disk, else built, several at once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+import threading
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from ...cpu import cpu
+from ...disk_cache import DiskCache
+from ...version import __version__
+from .compiler import CannotBuild, Compiler, find_compiler
+from .library import Library
+
+_LOGGER: Final = logging.getLogger("pyrelay.building")
+
+FLAGS: Final = (
+    "-std=gnu11",
+    "-O3",
+    "-fPIC",
+    "-shared",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-w",
+)
+"""None of them changes a value: NaN, infinities, signed zeros and the order of sums stay."""
+
+CACHE: Final = DiskCache("built", limit=512 << 20)
+"""Shared objects by what they were built from, by which compiler and for which processor."""
+
+_NOTICE_AFTER: Final = 2.0
+"""Seconds of building after which the user hears of it."""
+
+_notified = threading.Event()
+_refused: Final[dict[str, CannotBuild]] = {}
+"""Texts that the compiler has refused, by key: it is not asked twice."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A C text, with a name for messages and flags beside those that every text has."""
+
+    text: str
+    name: str = "a program"
+    flags: tuple[str, ...] = ()
+
+
+def build(text: str, *, name: str = "a program", flags: Sequence[str] = ()) -> Library:
+    """Return a C text as a loaded library. Raises CannotBuild."""
+    (library,) = build_all([Source(text, name, tuple(flags))])
+    return library
+
+
+def build_all(sources: Sequence[Source]) -> tuple[Library, ...]:
+    """Return C texts as loaded libraries; those that are not in the cache are built in parallel.
+    Raises CannotBuild if one of them cannot be built."""
+    compiler = find_compiler()
+    keys = [_key(compiler, source) for source in sources]
+    found = {key: CACHE.find(key) for key in keys}
+    missing = {k: s for k, s in zip(keys, sources, strict=True) if found[k] is None}
+    if missing:
+        found.update(_built(compiler, missing))
+    libraries = {key: _loaded(content) for key, content in found.items()}
+    return tuple(libraries[key] for key in keys)
+
+
+def build_or_notify(sources: Sequence[Source]) -> tuple[Library, ...] | None:
+    """Return C texts as loaded libraries, or None where they cannot be built. The first time in a
+    process that this happens the user gets a notice."""
+    try:
+        return build_all(sources)
+    except CannotBuild as error:
+        if not _notified.is_set():
+            _notified.set()
+            _LOGGER.warning("what would be C runs otherwise, with the same values: %s", error)
+        return None
+
+
+def _key(compiler: Compiler, source: Source) -> str:
+    facts = [__version__, compiler.command, compiler.version, cpu().key, _flags(source)]
+    return json.dumps([*facts, source.text])
+
+
+def _flags(source: Source) -> tuple[str, ...]:
+    return (*FLAGS, *cpu().flags, *source.flags)
+
+
+def _loaded(content: bytes | None) -> Library:
+    assert content is not None  # what was not found has been built
+    return Library(content)
+
+
+def _built(compiler: Compiler, missing: dict[str, Source]) -> dict[str, bytes]:
+    """Return the shared objects of texts by key, and keep them."""
+    for key in missing:
+        if key in _refused:
+            raise _refused[key]
+    workers = min(len(missing), os.cpu_count() or 1)
+    names = ", ".join(dict.fromkeys(source.name for source in missing.values()))
+    contents: dict[str, bytes] = {}
+    with _notice(names), ThreadPoolExecutor(workers, "pyrelay-build") as pool:
+        futures = {k: pool.submit(_compiled, compiler, source) for k, source in missing.items()}
+        for key, future in futures.items():
+            try:
+                contents[key] = future.result()
+            except CannotBuild as error:
+                _refused[key] = error
+                raise
+            CACHE.keep(key, contents[key])
+    return contents
+
+
+def _compiled(compiler: Compiler, source: Source) -> bytes:
+    try:
+        with tempfile.TemporaryDirectory(prefix="pyrelay-") as folder:
+            return compiler.compile(source.text, _flags(source), Path(folder))
+    except OSError as error:
+        raise CannotBuild(f"there is no room for temporary files: {error}") from error
+
+
+@contextmanager
+def _notice(names: str) -> Generator[None, None, None]:
+    """Tell the user what is being built, if it takes long."""
+    text = "C is being built for %s; the result is kept in %s"
+    timer = threading.Timer(_NOTICE_AFTER, _LOGGER.warning, (text, names, CACHE.folder))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
