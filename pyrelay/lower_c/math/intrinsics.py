@@ -1,0 +1,180 @@
+"""Operations of a processor that C has no operator for.
+
+With GCC each is a builtin of the instruction set, where the target has it for vectors of that size.
+Clang makes the same instruction of a loop over the lanes, which is also what is left elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .elements import Family, of_family
+from .targets import AVX2, AVX512
+from .text import Body, Definition, Instance, mask_element
+
+_FLOATS: Final = of_family(Family.FLOAT)
+_STORED: Final = of_family(Family.FLOAT, Family.SIGNED, Family.UNSIGNED)
+_SUFFIX: Final = {"f32": "ps", "f64": "pd"}
+_PART: Final = {"f32": "ups", "f64": "upd", "i32": "dqusi", "i64": "dqudi", "i16": "dquhi"} | {
+    "i8": "dquqi"
+}
+_POINTED: Final = {"i64": "long long", "i32": "int", "i16": "short", "i8": "char"}
+
+
+def _has_x86(instance: Instance) -> bool:
+    return instance.target in (AVX2, AVX512) and instance.fits and instance.bytes >= 16
+
+
+def _builtin(instance: Instance, name: str, rest: str, wide: str) -> str | None:
+    """Return the call of an x86 builtin for floats, `rest` or, of 64 bytes, `wide` behind its
+    operands; None if the target has none."""
+    if not _has_x86(instance):
+        return None
+    suffix = _SUFFIX[instance.element.name]
+    match instance.bytes:
+        case 64:
+            return f"__builtin_ia32_{wide.format(suffix=suffix)}"
+        case 32:
+            return f"__builtin_ia32_{name}{suffix}256({rest})"
+        case _:
+            return f"__builtin_ia32_{name}{suffix}({rest})"
+
+
+def _either(head: str, builtin: str | None, other: str) -> str:
+    """Return a function that is a builtin with GCC, and a text otherwise."""
+    if builtin is None:
+        return f"{head} {{\n{other}\n}}"
+    chosen = f"#ifndef __clang__\n    return {builtin};\n#else\n{other}\n#endif"
+    return f"{head} {{\n{chosen}\n}}"
+
+
+def by_lane(value: str, result: str = "$F") -> str:
+    """Return statements that compute each lane `i` by itself."""
+    return f"    {result} r;\n    for (int i = 0; i < $L; i++) r[i] = {value};\n    return r;"
+
+
+def c_function(instance: Instance, name: str) -> str:
+    """Return the name of a function of C's library for the elements."""
+    return f"{name}f" if instance.element.name == "f32" else name
+
+
+def _fma(instance: Instance) -> str:
+    call = _builtin(instance, "vfmadd", "a, b, c", wide="vfmadd{suffix}512_mask(a, b, c, -1, 4)")
+    name = "__builtin_" + c_function(instance, "fma")
+    return _either("$F $fma($F a, $F b, $F c)", call, by_lane(f"{name}(a[i], b[i], c[i])"))
+
+
+def _mad(instance: Instance) -> str:
+    value = "$fma(a, b, c)" if instance.target.has_fma else "a * b + c"
+    return f"$F $mad($F a, $F b, $F c) {{\n    return {value};\n}}"
+
+
+def _square_root(instance: Instance) -> str:
+    call = _builtin(instance, "sqrt", "a", wide="sqrt{suffix}512_mask(a, a, -1, 4)")
+    name = "__builtin_" + c_function(instance, "sqrt")
+    return _either("$F $square_root($F a)", call, by_lane(f"{name}(a[i])"))
+
+
+def _extreme(op: str, builtin: str, sign: str) -> Body:
+    def body(instance: Instance) -> str:
+        call = _builtin(
+            instance, builtin, "a, b", wide=builtin + "{suffix}512_mask(a, b, a, -1, 4)"
+        )
+        lanes = by_lane(f"a[i] {sign} b[i] ? a[i] : b[i]")
+        return _either(f"$F ${op}($F a, $F b)", call, lanes)
+
+    return body
+
+
+def _rounding(op: str, immediate: int, generic: str) -> Body:
+    def body(instance: Instance) -> str:
+        call = _builtin(
+            instance,
+            "round",
+            f"a, {immediate}",
+            wide=f"rndscale{{suffix}}_mask(a, {immediate}, a, -1, 4)",
+        )
+        name = "__builtin_" + c_function(instance, generic)
+        return _either(f"$F ${op}($F a)", call, by_lane(f"{name}(a[i])"))
+
+    return body
+
+
+def _load_part(instance: Instance) -> str:
+    rest = "    $F v = {0};\n    memcpy(&v, p, n * sizeof($S));\n    return v;"
+    head = "$F $load_part(const $S *p, long n)"
+    if (name := _part_builtin(instance, "load")) is None:
+        return f"{head} {{\n{rest}\n}}"
+    pointer = f"(const {_pointed(instance)} *)p"
+    zeros = _cast(instance, "($F){0}")
+    return f"{head} {{\n    return ($F){name}({pointer}, {zeros}, (1ull << n) - 1);\n}}"
+
+
+def _store_part(instance: Instance) -> str:
+    head = "void $store_part($S *p, $F v, long n)"
+    if (name := _part_builtin(instance, "store")) is None:
+        return f"{head} {{\n    memcpy(p, &v, n * sizeof($S));\n}}"
+    pointer = f"({_pointed(instance)} *)p"
+    return f"{head} {{\n    {name}({pointer}, {_cast(instance, 'v')}, (1ull << n) - 1);\n}}"
+
+
+def _part_builtin(instance: Instance, verb: str) -> str | None:
+    if instance.target != AVX512 or not _has_x86(instance):
+        return None
+    kind = _PART[_signed(instance)]
+    return f"__builtin_ia32_{verb}{kind}{8 * instance.bytes}_mask"
+
+
+def _signed(instance: Instance) -> str:
+    name = instance.element.name
+    return f"i{8 * instance.element.bytes}" if name[0] == "u" else name
+
+
+def _pointed(instance: Instance) -> str:
+    return _POINTED.get(_signed(instance), instance.element.c)
+
+
+def _cast(instance: Instance, value: str) -> str:
+    """Return a vector as the builtins want it: `int64_t` is `long`, which is another type."""
+    if instance.element.family is Family.FLOAT:
+        return value
+    pointed, size = _pointed(instance), instance.bytes
+    return f"({pointed} __attribute__((vector_size({size})))){value}"
+
+
+def _mask_bits(instance: Instance) -> str:
+    """Return the function that packs masks in an integer, one bit a lane."""
+    element = mask_element(instance.lanes, instance.target)
+    size = instance.lanes * (8 if element == "i64" else 4)
+    floats = f"({'double' if element == 'i64' else 'float'} __attribute__((vector_size({size}))))m"
+    suffix = "pd" if element == "i64" else "ps"
+    other = (
+        "    unsigned long long bits = 0;\n"
+        "    for (int i = 0; i < $L; i++) bits |= (m[i] & 1ull) << i;\n"
+        "    return bits;"
+    )
+    head = "unsigned long long $bits($M m)"
+    if instance.target not in (AVX2, AVX512) or not 16 <= size <= instance.target.register_bytes:
+        return f"{head} {{\n{other}\n}}"
+    if size == 64:
+        kind, of = ("q", "long long") if element == "i64" else ("d", "int")
+        integers = f"({of} __attribute__((vector_size(64))))m"
+        return f"{head} {{\n    return __builtin_ia32_cvt{kind}2mask512({integers});\n}}"
+    wide = "256" if size == 32 else ""
+    return f"{head} {{\n    return (unsigned)__builtin_ia32_movmsk{suffix}{wide}({floats});\n}}"
+
+
+INTRINSICS: Final = (
+    Definition("fma", _FLOATS, _fma),
+    Definition("mad", _FLOATS, _mad),
+    Definition("square_root", _FLOATS, _square_root),
+    Definition("upper", _FLOATS, _extreme("upper", "max", ">")),
+    Definition("lower", _FLOATS, _extreme("lower", "min", "<")),
+    Definition("round_even", _FLOATS, _rounding("round_even", 8, "rint")),
+    Definition("floor", _FLOATS, _rounding("floor", 9, "floor")),
+    Definition("ceil", _FLOATS, _rounding("ceil", 10, "ceil")),
+    Definition("trunc", _FLOATS, _rounding("trunc", 11, "trunc")),
+    Definition("load_part", _STORED, _load_part),
+    Definition("store_part", _STORED, _store_part),
+    Definition("bits", ("bool",), _mask_bits),
+)
