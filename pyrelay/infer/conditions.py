@@ -70,9 +70,17 @@ class ConditionConstraint:
     def _comparison(self, ty: Type) -> str:
         """Return a help with the condition that a value of another type probably stands for."""
         x = self.text
-        if isinstance(ty, AdtType) and ty.name == OPTION and self.otherwise is not None:
+        if self.otherwise is None:
+            return _comparison(ty, x)
+        if isinstance(ty, AdtType) and ty.name == OPTION:
             return f"write `{self.otherwise} if {x} is None else {x}`"
-        return _comparison(ty, x)
+        return f"write `{x} if {x} else {self.otherwise}`" if _has_truth(ty) else _comparison(ty, x)
+
+
+def _has_truth(ty: Type) -> bool:
+    """Return whether a value of a type can be a condition by itself."""
+    is_list = isinstance(ty, AdtType) and ty.name == LIST
+    return is_list or isinstance(ty, StrType) or (isinstance(ty, TensorType) and ty.rank == 0)
 
 
 def _comparison(ty: Type, x: str) -> str:
@@ -82,6 +90,8 @@ def _comparison(ty: Type, x: str) -> str:
                 "reduce it with `.any()` or `.all()`; element by element, write "
                 "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
             )
+        case TensorType() if ty.rank > 0:
+            return f"reduce a comparison, such as `({x} != 0).any()`"
         case AdtType(name=name) if name == LIST:
             return f"whether a list has elements is `len({x}) > 0`"
         case AdtType(name=name) if name == OPTION:

@@ -300,6 +300,9 @@ class Elaborator:
 
     def _read(self, found: Reading, wanted: Type | None) -> Steps[Expr]:
         """Return the expression of an overloaded call, with its operands bound in front."""
+        if [*found.operands] == [found.body]:  # it is its operand
+            (operand,) = found.operands.values()
+            return (yield self.walk(operand, wanted))
         bindings: list[Binding] = []
         for var, operand in found.operands.items():
             ty = self.final(self._found.vars[var])

@@ -9,8 +9,19 @@ from typing import TYPE_CHECKING
 from ...ir.declaration.attributes import bind_attrs
 from ...ir.expr import Constant, Tuple, Var
 from ...ir.op import Clash, Stuck
-from ...ir.types import AdtType, DType, DTypeKind, SizeType, TensorType, Type, TypeHole, show
+from ...ir.types import (
+    AdtType,
+    DType,
+    DTypeKind,
+    SizeType,
+    StrType,
+    TensorType,
+    Type,
+    TypeHole,
+    show,
+)
 from ...operators.host.loop import index_of
+from ...operators.primitive.compare import not_equal
 from ...operators.primitive.index import index
 from ...prelude.library import LIST
 from .list_parts import comes_before, elements_of
@@ -62,16 +73,35 @@ def _is_tensor(ty: Type) -> bool:
 
 
 def truth_of(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
-    """Read a condition: a bool, or a list that holds if it has elements."""
+    """Read a condition: a bool, a number that is not 0, or a list or a string that is not empty."""
     ty = solver.shallow(call.types[0])
     if isinstance(ty, TypeHole) and not solver.settling:
         raise Stuck(ty)
     at = Site(call, solver)
     value = at.operand(0)
+    empty = _empty(ty, solver)
+    if empty is not None:
+        zero = Constant(empty, span=at.span)
+        return Reading(at.operands, at.call(not_equal, value, zero))
     if not _is_list(ty):
         return Reading(at.operands, value)
     yes, no = Constant(True, span=at.span), Constant(False, span=at.span)
     return Reading(at.operands, at.split(value, lambda *_: yes, no))
+
+
+def _empty(ty: Type, solver: Solver) -> int | str | None:
+    """Return the number or the string that does not hold as a condition; None of other types."""
+    match ty:
+        case SizeType():
+            return 0
+        case StrType():
+            return ""
+        case TensorType(dtype=dtype) if ty.rank == 0:
+            found = solver.resolve_dtype(dtype)
+            kind = found.kind if isinstance(found, DType) else found.weak
+            return 0 if kind in (DTypeKind.INT, DTypeKind.FLOAT) else None
+        case _:
+            return None
 
 
 def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:

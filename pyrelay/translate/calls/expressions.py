@@ -23,7 +23,7 @@ from ...operators.host.sizes import rank, shape
 from ...operators.primitive.view import permute, transpose
 from ..context import Context, in_turn
 from ..control.blocks import Code
-from ..control.conditions import as_value, branch, condition, field_left, tells
+from ..control.conditions import as_value, branch, condition, decided, field_left, tells
 from ..data.methods import SYMBOLS, reflected
 from ..data.unions import may_be_field
 from ..lists.list_append import grown_value, turned
@@ -199,18 +199,12 @@ def _of_one(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
 
 
 def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
-    """Translate `and` and `or` of bools; what need not be evaluated is not."""
+    """Translate `and` and `or` of bools; an operand that need not be evaluated is not. Their value
+    is that of an operand, so operands of other types are no conditions here."""
     if tells(cx, node):
         return (yield as_value(cx, node))
-    values = yield in_turn(condition(cx, value) for value in node.values)
-    span = cx.span(node)
-    result = values[-1]
-    for value in reversed(values[:-1]):
-        if isinstance(node.op, ast.And):
-            result = If(value, result, Constant(False, span=span), span=span)
-        else:
-            result = If(value, Constant(True, span=span), result, span=span)
-    return result
+    values = yield in_turn(cx.expression(value) for value in node.values)
+    return decided(node, values, cx.span(node))
 
 
 def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:

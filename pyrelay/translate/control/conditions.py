@@ -36,10 +36,10 @@ from ...ir.expr import (
 )
 from ...ir.fields import all_have, reading
 from ...ir.traverse import Steps
-from ...ir.types import TensorType
+from ...ir.types import BOOL
 from ...operators.host.failing import fail
 from ...operators.host.loop import truth
-from ..context import Context
+from ..context import Context, in_turn
 from ..data.data import DataConstructor
 from ..lists.list_append import grown_value
 from ..names.environment import Bound
@@ -90,20 +90,33 @@ def branch(
 
 
 def condition(cx: Context, node: ast.expr) -> Steps[Expr]:
-    """Translate what decides as a condition: a bool, or a list, which holds if it has elements."""
-    if not _is_part(node):
-        return (yield cx.expression(node))
+    """Translate a condition: a bool, a number or a string, or a list, which holds if it has
+    elements. `and` and `or` decide here, and make no value of an operand's type."""
+    if isinstance(node, ast.BoolOp) and not tells(cx, node):
+        operands = yield in_turn(condition(cx, value) for value in node.values)
+        return decided(node, operands, cx.span(node))
     grown = grown_value(cx, node)
     value = (yield cx.expression(node)) if grown is None else grown
-    is_tensor = isinstance(value, Var) and isinstance(value.ty, TensorType)
-    if is_tensor or isinstance(value, Constant):
+    is_bool = isinstance(node, ast.Compare) or _is_not(node)
+    is_bool = is_bool or (isinstance(value, Var) and value.ty == BOOL)
+    if is_bool or isinstance(value, Constant | If):
         return value
     return Call(truth, (value,), {}, span=cx.span(node))
 
 
-def _is_part(node: ast.expr) -> bool:
-    """Return whether an expression is a name or a part of one, which may be a list."""
-    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+def decided(node: ast.BoolOp, operands: Sequence[Expr], span: Span) -> Expr:
+    """Return `and` or `or` of conditions; an operand that need not be evaluated is not."""
+    result = operands[-1]
+    for operand in reversed(operands[:-1]):
+        if isinstance(node.op, ast.And):
+            result = If(operand, result, Constant(False, span=span), span=span)
+        else:
+            result = If(operand, Constant(True, span=span), result, span=span)
+    return result
+
+
+def _is_not(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
 def tells(cx: Context, test: ast.expr) -> bool:

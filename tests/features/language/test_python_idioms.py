@@ -66,6 +66,36 @@ def squares_side_by_side(xs: list[Float]) -> Float:
     return total + sum(x - y for x, y in zip(xs, map(square, xs), strict=True))
 
 
+def ones(n: int) -> int:
+    count = 0
+    while n:
+        if n % 2:
+            count += 1
+        n //= 2
+    return count
+
+
+def halvings(x: float) -> int:
+    count = 0
+    while (x and count < 5) or not count:
+        x = 0.0 if x < 1.0 else x / 2.0
+        count += 1 if x else 10
+    return count
+
+
+def letters(word: str) -> int:
+    other = word if word else "none"
+    return (1 if word else 2) + (4 if not word and other else 8)
+
+
+def left_over(xs: list[Float]) -> float:
+    rest = [x for x in xs if x > 1.0]
+    total = 0.0
+    while rest and total < 9.0:
+        total += float(rest.pop())
+    return total + (1.0 if rest else 0.5) + (0.25 if len(xs) else 0.125)
+
+
 XS = [3.0, 1.0, 2.0, 8.0]
 PROGRAMS = [
     *((steps, xs) for xs in (XS, XS[:1], [])),
@@ -75,6 +105,10 @@ PROGRAMS = [
     (kept, XS),
     (kept_beside_all, XS),
     (squares_side_by_side, XS),
+    *((ones, n) for n in (0, 1, 11, -1 + 2**40)),
+    *((halvings, x) for x in (0.0, 0.75, 3.0, float("nan"))),
+    *((letters, word) for word in ("", "abc")),
+    *((left_over, xs) for xs in (XS, XS[1:2], [])),
 ]
 
 
