@@ -42,6 +42,7 @@ from pyrelay.ir.expr import (  # noqa: E402
     Binding,
     Call,
     Constant,
+    Differentiation,
     Expr,
     Flavour,
     Function,
@@ -90,7 +91,8 @@ def chain(length: int, *, gradient: bool) -> Program:
     functions = {"forward": Function((x,), body, span=NOWHERE)}
     if gradient:
         y = Var("x", MATRIX, span=NOWHERE)
-        rule = Transform(Rule.VALUE_AND_GRAD, GlobalVar("forward", span=NOWHERE), span=NOWHERE)
+        forward = GlobalVar("forward", span=NOWHERE)
+        rule = Transform(Rule.VALUE_AND_GRAD, forward, Differentiation(), span=NOWHERE)
         functions["main"] = Function((y,), Call(rule, (y,), span=NOWHERE), span=NOWHERE)
     return Program(Module(functions, {}), "main" if gradient else "forward")
 

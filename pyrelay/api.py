@@ -16,7 +16,7 @@ from .diagnostics.catalogue.call import WrongCall
 from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
 from .diagnostics.source import NOWHERE
-from .ir.expr import Rule
+from .ir.expr import Differentiation, Rule
 from .ir.module import Module
 from .ir.op import Op
 from .ir.types import DType
@@ -107,13 +107,13 @@ def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
 
 
 def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
-    if isinstance(f, PureFunction):
-        return f.transformed(rule, has_aux=has_aux)
     names = (wrt,) if isinstance(wrt, str) else wrt
-    single = names is None or isinstance(wrt, str)
+    options = Differentiation(single=names is None or isinstance(wrt, str), has_aux=has_aux)
+    if isinstance(f, PureFunction):
+        return f.transformed(rule, options)
     if not isinstance(f, ModuleFunction):
         runner_of(f, f"relay.{rule.value}")
-    return f.transformed(rule, names, single=single, has_aux=has_aux)
+    return f.transformed(rule, options, names)
 
 
 def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
@@ -153,8 +153,7 @@ def _of_models(
         rule,
         several,
         args,
-        single=isinstance(models, Model),
-        has_aux=has_aux,
+        Differentiation(single=isinstance(models, Model), has_aux=has_aux),
         implicit=implicit,
     )
 

@@ -23,6 +23,7 @@ from pyrelay.ir.expr import (
     Constant,
     Constructor,
     ConstructorPattern,
+    Differentiation,
     Expr,
     Flavour,
     Function,
@@ -318,8 +319,9 @@ class _Maker:
             case _:
                 wrt = self.choose(None, (0,), (0, 2), ())
                 flags = self._draw(st.booleans()), self._draw(st.booleans())
-                rule = self.choose(*Rule)
-                return Transform(rule, self.expr(inner), wrt, *flags, span=span)
+                rule, captures = self.choose(*Rule), self.number(3)
+                options = Differentiation(wrt, *flags)
+                return Transform(rule, self.expr(inner), options, captures, span=span)
 
     def exprs(self, depth: int) -> tuple[Expr, ...]:
         return tuple(self.expr(depth) for _ in range(self.number(3)))

@@ -20,9 +20,9 @@ from ..ir.verify import Stage, VerifyError, includes, verify
 from ..kernels.fusion.fuse import Fuse
 from ..kernels.pipeline import all_passes
 from ..passes.base import Context, Pass
-from ..passes.grad import ExpandTransforms
 from ..passes.manager import Ran, run_passes
 from ..passes.normalise.lowering import InferTypes, NormalForm
+from ..passes.transforms import ExpandTransforms
 from ..text.printer import is_typed, to_text
 from .load import LoadError, entry_of, load_text
 

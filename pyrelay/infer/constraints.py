@@ -19,12 +19,11 @@ from ..diagnostics.catalogue.types import (
     NotAFunction,
     NotATuple,
     ReturnMismatch,
-    TransformMismatch,
 )
 from ..diagnostics.diagnostic import Problem
 from ..ir.declaration.attributes import WrongAttribute
 from ..ir.dims import Dim
-from ..ir.expr import Call, Constructor, Expr, Function, Rule, Transform
+from ..ir.expr import Call, Constructor, Expr, Function
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
     AdtType,
@@ -32,7 +31,6 @@ from ..ir.types import (
     TupleType,
     Type,
     TypeHole,
-    is_differentiable,
     show,
 )
 from ..operators.host.field import field as field_op
@@ -356,95 +354,3 @@ class FieldConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return what to tell the user."""
         return NotATuple(self.span, self.index, show(solver.resolve(self.value)))
-
-
-@final
-@dataclass(slots=True)
-class TransformConstraint:
-    """A transform takes a function and gives the function it makes of it."""
-
-    transform: Transform
-    function: Type
-    result: Type
-    wrt: tuple[int, ...] = ()
-    single: bool = True
-    output: Type | None = None
-    """The result of the function that is made, known to exist before the arguments are typed."""
-
-    @property
-    def span(self) -> Span:
-        """The place in the user's program."""
-        return self.transform.span
-
-    def attempt(self, solver: Solver) -> None:
-        """Make it hold. Raises Stuck or Clash."""
-        function = solver.resolve(self.function)
-        if isinstance(function, TypeHole):
-            raise Stuck(function)
-        if not isinstance(function, FnType):
-            raise Clash("only functions have gradients")
-        if self.transform.has_aux and not _is_pair(solver, function.result):
-            raise Clash("with has_aux the function returns a pair, (loss, aux)")
-        if self.output is None:
-            # A call of what is made then tells the types of a lambda's parameters.
-            self.output = solver.fresh()
-            solver.unify(self.result, FnType(function.params, self.output))
-        for ty in (*function.params, function.result):
-            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
-                raise Stuck(solver.shallow(ty))
-        function = solver.resolve(function)
-        assert isinstance(function, FnType)
-        self.wrt = self._chosen(function)
-        self.single = len(self.wrt) == 1 if self.transform.wrt is None else self.transform.single
-        wanted = tuple(function.params[i] for i in self.wrt)
-        cotangents = wanted[0] if self.single else TupleType(wanted)
-        solver.unify(self.output, self._made(function, cotangents))
-
-    def _chosen(self, function: FnType) -> tuple[int, ...]:
-        if self.transform.wrt is not None:
-            self._check_chosen(self.transform.wrt, len(function.params))
-            return self.transform.wrt
-        floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
-        if not floats:
-            raise Clash(
-                "no parameter of the function holds floats", help="declare one as Float or a tensor"
-            )
-        return floats
-
-    def _check_chosen(self, wrt: tuple[int, ...], count: int) -> None:
-        """Check that the parameters that a text names are there. Raises Clash."""
-        for index in wrt:
-            if not 0 <= index < count:
-                raise Clash(f"the function has no parameter {index}", help="they count from 0")
-        if not wrt or len(set(wrt)) != len(wrt) or (self.transform.single and len(wrt) > 1):
-            raise Clash(
-                f"`wrt` names the parameters {wrt}",
-                help="name each once, and write `single=False` where they are several",
-            )
-
-    def _made(self, function: FnType, cotangents: Type) -> Type:
-        value = function.result
-        match self.transform.rule:
-            case Rule.GRAD:
-                result = cotangents
-                if self.transform.has_aux:
-                    assert isinstance(value, TupleType)
-                    result = TupleType((cotangents, value.fields[1]))
-            case Rule.VALUE_AND_GRAD:
-                result = TupleType((value, cotangents))
-            case Rule.VJP:
-                result = TupleType((value, FnType((value,), cotangents)))
-        return result
-
-    def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
-        function = solver.resolve(self.function)
-        if not isinstance(function, FnType):
-            return NotAFunction(self.transform.function.span, show(function))
-        help_ = clash.help if isinstance(clash, Clash) else None
-        return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
-
-
-def _is_pair(solver: Solver, ty: Type) -> bool:
-    ty = solver.shallow(ty)
-    return isinstance(ty, TypeHole) or (isinstance(ty, TupleType) and len(ty.fields) == 2)

@@ -421,7 +421,7 @@ class Elaborator:
         found = self._found.transforms[expr]
         function = yield self.walk(expr.function)
         ty = self.final(found.result)
-        return replace(expr, function=function, wrt=found.wrt, single=found.single, ty=ty)
+        return replace(expr, function=function, options=found.options, ty=ty)
 
     def _match(self, expr: Match, wanted: Type | None) -> Steps[Expr]:
         ty = self.final(self._found.types[expr])

@@ -63,7 +63,6 @@ from .constraints import (
     FlowConstraint,
     JoinConstraint,
     OperatorConstraint,
-    TransformConstraint,
 )
 from .dim_scoping.unavailable import shown_by, with_bound_size
 from .operators import OperatorCall
@@ -73,6 +72,7 @@ from .own_sizes import Adapt, adapting, arriving
 from .patterns import ContentConstraint, declare_pattern
 from .records import maker_of, with_own_sizes
 from .solver import Place, Solver
+from .transforms import TransformConstraint
 from .worklist import Worklist
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from .constraints import (
     FlowConstraint,
     JoinConstraint,
     OperatorConstraint,
-    TransformConstraint,
 )
 from .optional import inner_of
 from .solver import Solver
+from .transforms import TransformConstraint
 
 
 @final

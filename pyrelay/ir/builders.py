@@ -255,7 +255,8 @@ def transform(
     if isinstance(made, Op):
         raise TypeError(f"{made.name} is an operator; differentiate a function that calls it")
     chosen = None if wrt is None else tuple(wrt)
-    return e.Transform(Rule(rule), made, chosen, single, has_aux, span=NOWHERE)
+    options = e.Differentiation(chosen, single, has_aux)
+    return e.Transform(Rule(rule), made, options, span=NOWHERE)
 
 
 def match(

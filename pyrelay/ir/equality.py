@@ -272,8 +272,8 @@ class _Stream:
                 return ("ref_read", ref)
             case RefWrite(ref, value):
                 return ("ref_write", ref, value)
-            case Transform(rule, function, wrt, single, has_aux):
-                return (f"transform {rule.value} {wrt!r} {single} {has_aux}", function)
+            case Transform(rule, function, options, captures):
+                return (f"transform {rule.value} {options!r} {captures}", function)
             case other:
                 assert_never(other)
 

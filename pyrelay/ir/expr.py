@@ -27,6 +27,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from .bounds import relation
 from .dims import Dim
+from .transforms import Differentiation as Differentiation
+from .transforms import Options as Options
+from .transforms import Rule as Rule
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -209,30 +212,23 @@ class RefWrite:
     span: Span = field(kw_only=True)
 
 
-class Rule(Enum):
-    """The program transforms that a program can mention."""
-
-    GRAD = "grad"
-    VALUE_AND_GRAD = "value_and_grad"
-    VJP = "vjp"
-
-
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Transform:
     """A function made from a function, such as its gradient; expanded before anything runs.
 
-    With `f: (A1, ..., An) -> B` and `wrt` the indices of the parameters to differentiate (None:
-    all that hold floats, which inference fills in; `single` says that one gives a bare result):
-    grad gives `(A...) -> Awrt` (a tuple if `wrt` has several), value_and_grad
-    `(A...) -> (B, Awrt)`, vjp `(A...) -> (B, fn(B) -> Awrt)`. With `has_aux`, `B` is `(loss, aux)`.
+    With `f: (A1, ..., An) -> B`, and `Awrt` the types of the parameters that `options` names: grad
+    gives `(A...) -> Awrt` (a tuple if there are several), value_and_grad `(A...) -> (B, Awrt)`, vjp
+    `(A...) -> (B, fn(B) -> Awrt)`. With `has_aux`, `B` is `(loss, aux)`.
+
+    The first `captures` parameters of `f` are what a closure has captured. They come first in what
+    is made too, unchanged, and options do not count them.
     """
 
     rule: Rule
     function: Expr
-    wrt: tuple[int, ...] | None = None
-    single: bool = True
-    has_aux: bool = False
+    options: Options
+    captures: int = 0
     ty: Type | None = None
     span: Span = field(kw_only=True)
 

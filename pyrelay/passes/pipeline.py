@@ -10,7 +10,6 @@ from typing import Final
 from .accumulate import Accumulate
 from .base import Pass
 from .closures import FirstOrder
-from .grad import ExpandTransforms
 from .manager import Phase, Pipeline
 from .normalise.blame_callers import BlameCallers
 from .normalise.empty_match import FillEmptyMatches
@@ -29,6 +28,7 @@ from .simplify.fold import Fold
 from .simplify.inline import Inline
 from .simplify.promote_refs import PromoteRefs
 from .simplify.simplify import Simplify
+from .transforms import ExpandTransforms
 
 TYPED: Final = Phase("typed", (InferTypes(),))
 ANF: Final = Phase("anf", (NormalForm(), SolveSizes(), BlameCallers()))

@@ -1,4 +1,4 @@
-"""Which attributes of a call the text writes, and in which of two forms.
+"""Which attributes of a call the text writes, and in which of two forms; options of transforms.
 
 In a typed module a checked call has all attributes of its operator in normal form. The text leaves
 out those at their default, and writes a constant dim as a plain number where the parameter's
@@ -8,12 +8,15 @@ out those at their default, and writes a constant dim as a plain number where th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, cast
 
 from ..ir.declaration.attribute_kinds import static
 from ..ir.declaration.attributes import WrongAttribute, bind_attr, same
+from ..ir.expr import Transform
 from ..ir.nested import map_nested
 from ..ir.op import Missing, Op, Param
+from .types import items_text
 
 
 def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,3 +44,19 @@ def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> boo
         return same(bind_attr(op, param, attrs), value)
     except WrongAttribute:
         return False
+
+
+def transform_text(transform: Transform) -> str:
+    """Return a transform with its options, those that are not the default."""
+    options = transform.options
+    given = {f.name: (getattr(options, f.name), f.default) for f in fields(options)}
+    given["captures"] = transform.captures, 0
+    shown = [f"{n}={_option_text(v)}" for n, (v, default) in given.items() if v != default]
+    return f"{transform.rule.value}{{{', '.join(shown)}}}"
+
+
+def _option_text(value: object) -> str:
+    """Return an option of a transform: None, a bool or a number, or a tuple of such."""
+    if isinstance(value, tuple):
+        return items_text([_option_text(v) for v in cast("tuple[object, ...]", value)])
+    return str(value)

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, final
 from ..diagnostics.catalogue.text import DamagedData
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
-from ..ir import dims, expr, module, types
+from ..ir import dims, expr, module, transforms, types
 from ..ir.dims import Dim
 from ..ir.expr import Expr
 from ..ir.module import Module
@@ -92,7 +92,7 @@ def _classes(*owners: ModuleType, kind: type) -> dict[str, Any]:
     }
 
 
-_OWNERS: Final = (dims, types, expr, module)
+_OWNERS: Final = (dims, types, transforms, expr, module)
 _NODES: Final = _classes(*_OWNERS, kind=object)
 _ENUMS: Final = _classes(*_OWNERS, kind=Enum)
 

@@ -10,13 +10,18 @@ from functools import cache
 from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from ..diagnostics.source import Span
-from ..ir import dims, expr, module, types
+from ..ir import dims, expr, module, transforms, types
 from ..ir.constant import constant_type
 from ..ir.op import Op
 
 Check: TypeAlias = Callable[[Any], bool]
 
-_NAMES: Final = {**vars(dims), **vars(types), **vars(expr), **vars(module), "Span": Span, "Op": Op}
+_OWNERS: Final = (dims, types, transforms, expr, module)
+_NAMES: Final = {
+    **{n: v for owner in _OWNERS for n, v in vars(owner).items()},
+    "Span": Span,
+    "Op": Op,
+}
 
 
 def check_fields(node: Any) -> None:

@@ -57,7 +57,7 @@ from ..ir.module import EMPTY, AdtDef, Module
 from ..ir.op import Op
 from ..ir.traverse import free_vars
 from ..ir.types import DTYPES, UNIT, DType, TupleType, Type
-from .attributes import written
+from .attributes import transform_text, written
 from .constants import constant_text, constant_type, literal_text
 from .implied import KNOWN_ALONE, Implied, declared
 from .lexis import (
@@ -306,7 +306,7 @@ class _Printer:
             case RefWrite(ref, value):
                 yield self._applied("ref_write", (ref, value), indent)
             case Transform():
-                yield self._applied(_transform_text(expr), (expr.function,), indent)
+                yield self._applied(transform_text(expr), (expr.function,), indent)
             case other:
                 assert_never(other)
         yield self._span(expr.span)
@@ -483,10 +483,3 @@ class _Printer:
         number = self._sources.setdefault(span.file, len(self._sources))
         because = f" {string_text(span.because)}" if span.because else ""
         return f"@[{number}:{span.start}:{span.end}{because}]"
-
-
-def _transform_text(transform: Transform) -> str:
-    options = [] if transform.wrt is None else [f"wrt={items_text(list(map(str, transform.wrt)))}"]
-    options += [] if transform.single else ["single=False"]
-    options += ["has_aux=True"] if transform.has_aux else []
-    return f"{transform.rule.value}{{{', '.join(options)}}}"

@@ -184,12 +184,13 @@ class Expressions:
     def _transform(self, transform: Transform) -> ast.expr:
         (function,) = self.operands((transform.function,))
         keywords: dict[str, ast.expr] = {}
-        wrt = transform.wrt
-        if wrt is not None and transform.single and len(wrt) == 1:
+        options = transform.options
+        wrt = options.wrt
+        if wrt is not None and options.single and len(wrt) == 1:
             keywords["wrt"] = self._parameter(transform, wrt[0])
-        elif wrt is not None and not transform.single:
+        elif wrt is not None and not options.single:
             keywords["wrt"] = syntax.tuple_of([self._parameter(transform, i) for i in wrt])
-        if transform.has_aux:
+        if options.has_aux:
             keywords["has_aux"] = ast.Constant(True)
         head = syntax.attribute(self.file.use("relay"), transform.rule.value)
         return syntax.call(head, [function], keywords)

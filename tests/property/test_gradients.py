@@ -12,10 +12,10 @@ from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.passes.simplify.promote_refs import promote_refs
 from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
 from pyrelay.text.json import from_json, to_json

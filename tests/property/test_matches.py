@@ -18,13 +18,13 @@ from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.closures import first_order
-from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.passes.simplify.cse import share
 from pyrelay.passes.simplify.dce import remove_dead
 from pyrelay.passes.simplify.fold import fold
 from pyrelay.passes.simplify.inline import inline
 from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
 from pyrelay.text.parser import parse_module

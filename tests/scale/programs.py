@@ -5,13 +5,14 @@ Each gives a module whose entry `main` takes a tensor; `with_gradient` adds the 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.expr import (
     Binding,
     Call,
     Constant,
+    Differentiation,
     Expr,
     Flavour,
     Function,
@@ -111,10 +112,11 @@ def nested(depth: int, *, in_tail: bool) -> Module:
     return module_of(call("sum", body), x, n)
 
 
-def with_gradient(module: Module, rule: Rule = Rule.GRAD, **options: Any) -> Module:
+def with_gradient(module: Module, rule: Rule = Rule.GRAD, **flags: bool) -> Module:
     """Return the module with `gradient`: that of `main` by its first parameter."""
     main = module.functions["main"]
     params = tuple(var(p.name, p.ty) for p in main.params)
-    transform = Transform(rule, GlobalVar("main", span=NOWHERE), (0,), **options, span=NOWHERE)
+    options = Differentiation((0,), **flags)
+    transform = Transform(rule, GlobalVar("main", span=NOWHERE), options, span=NOWHERE)
     body = Call(transform, params, span=NOWHERE)
     return module.with_functions({"gradient": Function(params, body, span=NOWHERE)})

@@ -221,14 +221,12 @@ class Caller:
     ) -> Expr:
         source = target.transform
         count = len(known.leaves)
-        assert source.wrt is not None, "inference says which parameters"
         inside = _inside(target, known.dims)
         signature = inside(target.type)
         assert isinstance(signature, FnType)
         own = self._program.table.convert_signature(signature)
         ty = FnType((*(type_of(leaf) for leaf in known.leaves), *own.params), own.result)
-        wrt = tuple(i + count for i in source.wrt)
-        made = replace(source, function=function, wrt=wrt, ty=ty)
+        made = replace(source, function=function, captures=source.captures + count, ty=ty)
         return code.bind(Var(_plain(target), ty, span=source.span), made)
 
 

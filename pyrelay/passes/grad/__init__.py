@@ -1,4 +1,3 @@
-"""Reverse-mode differentiation: from a module with transforms to one without."""
+"""Reverse-mode differentiation: the functions that `grad`, `value_and_grad` and `vjp` stand for."""
 
-from .transforms import ExpandTransforms as ExpandTransforms
-from .transforms import expand_transforms as expand_transforms
+from .expanded import ReverseMode as ReverseMode

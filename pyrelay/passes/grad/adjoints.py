@@ -14,9 +14,9 @@ from ...operators.builder import Builder, Value
 
 if TYPE_CHECKING:
     from ...ir.names import Names
+    from ..deriving.cotangents.adt_cotangents import Border
+    from ..deriving.cotangents.cotangents import Cotangents
     from .code import Work
-    from .cotangents.adt_cotangents import Border
-    from .cotangents.cotangents import Cotangents
 
 Key = tuple[Var, int]
 

@@ -22,7 +22,7 @@ from ...ir.names import Names
 from ...ir.traverse import Steps, let
 from ...ir.types import FnType, TupleType, Type, as_arguments
 from ...operators.builder import Builder
-from .copying import Copier
+from ..deriving.copying import Copier
 from .layout import Layout
 from .saved_values import type_of_saved
 

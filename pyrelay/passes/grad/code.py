@@ -16,8 +16,8 @@ from ...ir.expr import Binding, Expr, Var
 if TYPE_CHECKING:
     from ...ir.dims import Dim
     from ...ir.types import AdtType, Type
-    from .bodies import Arm, Source, Step
-    from .cotangents.masks import Masks
+    from ..deriving.bodies import Arm, Source, Step
+    from ..deriving.cotangents.masks import Masks
     from .instances import Instance
 
 

@@ -15,19 +15,20 @@ from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
-from .activity import Activity, active_cells
+from ..deriving.activity import Activity, active_cells
+from ..deriving.callgraph import CallGraph
+from ..deriving.cotangents.adt_cotangents import Border
+from ..deriving.cotangents.cells import Cells, CellUse, Shadows
+from ..deriving.cotangents.cotangents import Cotangents
+from ..deriving.cotangents.masks import bits, join_masks
+from ..deriving.instantiation import call_instance, match_types, type_arguments
+from ..deriving.leaves import Leaves
 from .backward import Backward
-from .callgraph import CallGraph
 from .code import Ending, PulledCall, Scope, Work
-from .cotangents.adt_cotangents import Border
-from .cotangents.cells import Cells, CellUse, Shadows
-from .cotangents.cotangents import Cotangents
-from .cotangents.masks import join_masks
 from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward
-from .instances import Instance, bits, call_instance, match_types, type_arguments
+from .instances import Instance
 from .layout import Layout
-from .leaves import Leaves
 from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
 from .reverse import Sweep
@@ -35,9 +36,9 @@ from .saved_values import Collector
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from .activity import Flow
-    from .bodies import Source, Step
-    from .store import Store
+    from ..deriving.activity import Flow
+    from ..deriving.bodies import Source, Step
+    from ..deriving.store import Store
 
 
 @final

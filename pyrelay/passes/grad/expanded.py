@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
+from ...diagnostics.catalogue.gradient import NotAScalar, NothingToDifferentiate
 from ...ir.expr import Expr, Function, RefCreate, Rule, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import run
@@ -17,41 +18,58 @@ from ...ir.types import (
     TupleType,
     Type,
     as_arguments,
+    is_differentiable,
     known_dtype,
+    show,
+    subtypes,
 )
 from ...operators.builder import Builder, Value
-from .copying import Copier
-from .cotangents.adt_cotangents import Border
+from ..deriving.copying import Copier
+from ..deriving.cotangents.adt_cotangents import Border
+from ..deriving.cotangents.masks import bits
+from ..deriving.deriver import own_params, plain_name
 from .derive import Derivation
 from .finish import one_or_tuple
-from .instances import bits
 
 if TYPE_CHECKING:
+    from ...diagnostics.diagnostic import Problem
+    from ...diagnostics.source import Span
+    from ..deriving.deriver import Wanted
+    from ..deriving.store import Store
     from .instances import Instance
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A transform of a global first-order function."""
+class ReverseMode:
+    """Defines the functions that `grad`, `value_and_grad` and `vjp` stand for, each once."""
 
-    rule: Rule
-    function: str
-    wrt: tuple[int, ...]
-    single: bool
-    has_aux: bool
-
-
-@final
-class Expanded:
-    """Defines the function that a transform stands for, each once."""
-
-    def __init__(self, derivation: Derivation) -> None:
+    def __init__(self, store: Store) -> None:
+        derivation = Derivation(store)
+        self.problems = derivation.problems
         self._derivation: Final = derivation
-        self._store: Final = derivation.store
-        self._leaves: Final = derivation.leaves
+        self._store: Final = store
         self._border: Final = derivation.border
         self._known: Final[dict[Wanted, str]] = {}
+
+    def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
+        """Return what is wrong with differentiating a function in this way."""
+        function = self._store.functions[wanted.function]
+        own = own_params(function, wanted)
+        for index in wanted.options.indices:
+            yield from _obstacles_in(own[index], function, place)
+        if wanted.rule is Rule.VJP:
+            return
+        assert isinstance(function.ty, FnType)
+        result: Type = function.ty.result
+        has_aux = wanted.options.has_aux and isinstance(result, TupleType)
+        loss = result.fields[0] if has_aux and isinstance(result, TupleType) else result
+        if not is_scalar(loss):
+            name = plain_name(function.name or wanted.function)
+            yield NotAScalar(place, wanted.rule.value, name, function.span, show(loss))
+
+    def finish(self) -> None:
+        """Drop what was defined for references and is not part of the program."""
+        self._derivation.shadows.forget()
 
     def name(self, wanted: Wanted) -> str:
         """Return the name of the function that a transform stands for."""
@@ -73,6 +91,7 @@ class _Wrapper:
         self._leaves: Final = derivation.leaves
         self._border: Final = border
         self._wanted: Final = wanted
+        self._wrt: Final = tuple(i + wanted.captures for i in wanted.options.indices)
         self._name: Final = name
         self._function: Final = derivation.store.functions[wanted.function]
         span = self._function.span.derived(f"gradient of {wanted.function}")
@@ -110,13 +129,13 @@ class _Wrapper:
         wanted, builder = self._wanted, self._builder
         if wanted.rule is Rule.VALUE_AND_GRAD:
             return builder.tuple((value, gradient))
-        return builder.tuple((gradient, value[1])) if wanted.has_aux else gradient
+        return builder.tuple((gradient, value[1])) if wanted.options.has_aux else gradient
 
     def _varied(self) -> int:
         mask, shift = 0, 0
         for index, param in enumerate(self._params):
             width = self._leaves.width(type_of(param))
-            if index in self._wanted.wrt:
+            if index in self._wrt:
                 mask |= ((1 << width) - 1) << shift
             shift += width
         return mask
@@ -172,12 +191,12 @@ class _Wrapper:
         index = 0
         for position, param in enumerate(self._params):
             width = self._leaves.width(type_of(param))
-            if position in self._wanted.wrt:
+            if position in self._wrt:
                 own = iter([leaves.get(index + i) for i in range(width)])
                 value = builder.value(param)
                 found.append(self._border.gradient(builder, value, type_of(param), own))
             index += width
-        return found[0] if self._wanted.single else builder.tuple(found)
+        return found[0] if self._wanted.options.single else builder.tuple(found)
 
     def _backward(
         self,
@@ -206,6 +225,18 @@ class _Wrapper:
         if len(active) == 1:
             return {active[0]: whole.atom}
         return {index: whole[i].atom for i, index in enumerate(active)}
+
+
+def _obstacles_in(param: Var, function: Function, place: Span) -> Iterator[Problem]:
+    """Return what is wrong with a derivative in a parameter."""
+    ty = type_of(param)
+    if is_differentiable(ty):
+        return
+    cells = any(isinstance(part, RefType) for part in subtypes(ty))
+    what = "a cell, or a model" if cells else show(ty)
+    yield NothingToDifferentiate(
+        place, plain_name(function.name), param.name, param.span, what, cells
+    )
 
 
 def is_scalar(ty: Type) -> bool:

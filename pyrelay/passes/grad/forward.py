@@ -27,15 +27,15 @@ from ...ir.names import Names
 from ...ir.traverse import Steps, let
 from ...ir.types import FnType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
-from .bodies import callee_name
+from ..deriving.bodies import callee_name
+from ..deriving.copying import Copier
 from .code import Branching, Ending, Scope, Work
-from .copying import Copier
 from .layout import Layout
 from .saved_values import type_of_saved
 
 if TYPE_CHECKING:
     from ...ir.types import AdtType
-    from .bodies import Arm, Body, Step
+    from ..deriving.bodies import Arm, Body, Step
 
 
 @final

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...diagnostics.source import Span
-    from .copying import Copier
+    from ..deriving.copying import Copier
 
 
 @final

@@ -16,21 +16,22 @@ from ...ir.module import AdtDef, ConstructorDef
 from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import AdtType, Type, as_arguments
+from ..deriving.cotangents.masks import bits
 from .backward import Backward
 from .code import Code, Ending, Scope, Work
 from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward, LoopPlan
-from .instances import Instance, bits
+from .instances import Instance
 from .layout import Layout
 from .residuals import Planner, packed_type
 from .reverse import Sweep
 from .saved_values import Collector, type_of_saved
 
 if TYPE_CHECKING:
-    from .activity import Flow
-    from .bodies import Source
+    from ..deriving.activity import Flow
+    from ..deriving.bodies import Source
+    from ..deriving.store import Store
     from .reverse import Tools
-    from .store import Store
 
     class Context(Tools, Protocol):
         """What the derivation of a group needs from the whole derivation."""

@@ -32,7 +32,7 @@ from .saved_values import type_of_saved
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .store import Store
+    from ..deriving.store import Store
 
 
 @final

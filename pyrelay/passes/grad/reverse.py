@@ -31,23 +31,23 @@ from ...ir.op import Expansion, NoGradient, Op
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, TupleType, Type
 from ...operators.builder import Builder, Value
+from ..deriving.cotangents.masks import bits
 from .adjoints import Adjoints, Key
 from .code import Code, Ending, Fork, PulledCall, Work
-from .cotangents.construction import cotangents_of_matched, reverse_construction
+from .construction import cotangents_of_matched, reverse_construction
 from .finish import split
-from .instances import bits
 from .operators import pull_operator
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ...ir.names import Names
-    from .activity import Activity
-    from .bodies import Arm, Body, Step
-    from .callgraph import CallGraph
-    from .cotangents.adt_cotangents import Border
-    from .cotangents.cells import Cells, CellUse, Shadows
-    from .cotangents.cotangents import Cotangents
-    from .leaves import Leaves
+    from ..deriving.activity import Activity
+    from ..deriving.bodies import Arm, Body, Step
+    from ..deriving.callgraph import CallGraph
+    from ..deriving.cotangents.adt_cotangents import Border
+    from ..deriving.cotangents.cells import Cells, CellUse, Shadows
+    from ..deriving.cotangents.cotangents import Cotangents
+    from ..deriving.leaves import Leaves
 
 
 class Tools(Protocol):

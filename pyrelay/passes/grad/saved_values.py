@@ -21,7 +21,7 @@ from ...ir.types import Type
 from .code import Branching, Code, Ending, Fork, Needs, Scope, Work
 
 if TYPE_CHECKING:
-    from .bodies import Step
+    from ..deriving.bodies import Step
 
 MAX_HOISTED: Final = 8
 """The most values that arms may need from outside for the condition to be saved in their place:

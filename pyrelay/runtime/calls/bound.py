@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, final
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import Report, RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Rule
+from ...ir.expr import Options, Rule
 from ...translate.source.definition import Definition
 from ..models.records import Params
 from ..values.text import describe
@@ -41,9 +41,8 @@ class Running(Protocol):
         rule: Rule,
         models: tuple[Any, ...],
         args: Any,
+        options: Options,
         *,
-        single: bool,
-        has_aux: bool,
         implicit: Mapping[str, Any],
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments; `implicit`
@@ -83,14 +82,12 @@ class PureFunction:
         """Run the function with these parameters. Raises CheckError and RunError."""
         return self._runner.call((_params(params),), args, kwargs)
 
-    def transformed(self, rule: Rule, *, has_aux: bool) -> Any:
+    def transformed(self, rule: Rule, options: Options) -> Any:
         """Return a transform in the parameters: a function of the same arguments."""
 
         def call(params: Params, *args: Any, **implicit: Any) -> Any:
             source = (_params(params),)
-            return self._runner.of_models(
-                rule, source, args, single=True, has_aux=has_aux, implicit=implicit
-            )
+            return self._runner.of_models(rule, source, args, options, implicit=implicit)
 
         return call
 

@@ -11,7 +11,7 @@ from ...translate.source.definition import Definition, DerivedFunction, bottom, 
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Report
-    from ...ir.expr import Rule
+    from ...ir.expr import Options, Rule
     from ...ir.module import Module
     from ...prelude import ListResult
     from .runner import CacheInfo, Runner
@@ -105,14 +105,14 @@ class RelayFunction(Routine, Generic[P, R]):
         return made(args, kwargs)
 
     def transformed(
-        self, rule: Rule, wrt: tuple[str, ...] | None, *, single: bool, has_aux: bool
+        self, rule: Rule, options: Options, wrt: tuple[str, ...] | None = None
     ) -> RelayFunction[..., Any]:
         """Return a transform of the function, such as its gradient in the parameters `wrt`: the
         same object each time, so a script that mentions it again uses what it has compiled."""
-        key = (rule, repr(wrt), single, has_aux)  # an entry of `wrt` may be of any type
+        key = (rule, options, repr(wrt))  # an entry of `wrt` may be of any type
         made = self._transforms.get(key)
         if made is None:
-            derived = DerivedFunction(rule, self.__relay__, wrt, single, has_aux)
+            derived = DerivedFunction(rule, self.__relay__, options, wrt)
             made = self._transforms.setdefault(key, RelayFunction[..., Any](derived))
         return made
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, final
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
-from ...ir.expr import Call, Expr, Function, GlobalVar, RefCreate, Rule, Tuple, Var
+from ...ir.expr import Call, Expr, Function, GlobalVar, Options, RefCreate, Rule, Tuple, Var
 from ...ir.types import AdtType, RefType, TupleType
 from ...translate.lists.list_append import chain, empty
 from ...translate.source.definition import Definition
@@ -37,9 +37,7 @@ class Transformed:
     """
 
     rule: Rule
-    wrt: tuple[int, ...]
-    single: bool
-    has_aux: bool
+    options: Options
     passed: Passed = ()
     """The models among the arguments."""
 
@@ -47,17 +45,16 @@ class Transformed:
     def path(self) -> tuple[int, ...] | None:
         """What leads to the gradient of one model in the result; None where there are others, or
         values beside it in the result of a program."""
-        if self.has_aux or not self.single:
+        if self.options.has_aux or not self.options.single:
             return None
         return () if self.rule is Rule.GRAD else (1,)
 
 
 @lru_cache(maxsize=256)
-def transformed(
-    rule: Rule, models: int, single: bool, has_aux: bool, passed: Passed = ()
-) -> Transformed:
+def transformed(rule: Rule, models: int, options: Options, passed: Passed = ()) -> Transformed:
     """Return a transform in the parameters of all the models of a call."""
-    return Transformed(rule, tuple(2 * i for i in range(models)), single, has_aux, passed)
+    wrt = tuple(2 * i for i in range(models))
+    return Transformed(rule, replace(options, wrt=wrt), passed)
 
 
 def passed(models: Sequence[Any], values: Sequence[Any]) -> Passed:

@@ -17,7 +17,7 @@ from ...config import is_debugging, may_compile
 from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...infer import infer
-from ...ir.expr import Function, Rule
+from ...ir.expr import Function, Options, Rule
 from ...ir.op import Op
 from ...ir.types import TupleType
 from ...translate.names.scope import Guard, Place, Scope, nearest
@@ -117,9 +117,8 @@ class Runner(Inspected):
         rule: Rule,
         models: tuple[Source, ...],
         args: Any,
+        options: Options,
         *,
-        single: bool,
-        has_aux: bool,
         implicit: Mapping[str, Any],
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
@@ -127,13 +126,13 @@ class Runner(Inspected):
         bound = self._parameters.bind(self._parameters.apart(args), implicit, is_transform=True)
         expect_trainable(models)
         found = passed(models, bound.values)
-        wanted = transformed(rule, len(models), single, has_aux, found)
+        wanted = transformed(rule, len(models), options, found)
         compiled = self._entry(models, bound, wanted)
         values = without(bound.values, found) if found else bound.values
         bound = compiled.completed(bound._replace(values=values))
         result = compiled.recorded(self._run(compiled, models, bound), models, bound)
         if compiled.parts is None:
-            return _with_grads(rule, result, models, single=single, has_aux=has_aux)
+            return _with_grads(rule, result, models, options)
         if rule is Rule.GRAD:
             return Grads(models[0].home, result, compiled.parts((result,)))
         value, tree = result
@@ -307,7 +306,7 @@ class Runner(Inspected):
         """Return where numbers are Python's own in the result of a program."""
         if transformed is not None:
             numbers = translation.numbers.result
-            return of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
+            return of_models(transformed.rule, numbers, transformed.options)
         if isinstance(self._function, DerivedFunction):
             return derived_numbers(program.function.body, translation.numbers).result
         if translation.signature.result is None and translation.numbers.result is None:
@@ -390,9 +389,7 @@ def _program(translation: Translation, transformed: Transformed | None) -> Progr
         module,
         name,
         transformed.rule,
-        transformed.wrt,
-        single=transformed.single,
-        has_aux=transformed.has_aux,
+        transformed.options,
     )
     # Gradients beside Python's own numbers are made whole.
     gradients = transformed.path if translation.numbers.result is None else None
@@ -437,11 +434,10 @@ def _use(source: Source | TensorRecord) -> ModelUse:
     return ModelUse(spec.definition, training, spec.statics, frozen=frozen)
 
 
-def _with_grads(
-    rule: Rule, result: Any, models: tuple[Source, ...], *, single: bool, has_aux: bool
-) -> Any:
+def _with_grads(rule: Rule, result: Any, models: tuple[Source, ...], options: Options) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
-    if rule is Rule.GRAD and not has_aux:
+    single = options.single
+    if rule is Rule.GRAD and not options.has_aux:
         return _grads(result, models, single=single)
     first, second = result
     if rule is Rule.GRAD:

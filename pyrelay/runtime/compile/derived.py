@@ -8,7 +8,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...ir.expr import Binding, Call, Function, GlobalVar, RefWrite, Rule, Transform, TupleGet, Var
+from ...ir.expr import (
+    Binding,
+    Call,
+    Differentiation,
+    Function,
+    GlobalVar,
+    Options,
+    RefWrite,
+    Rule,
+    Transform,
+    TupleGet,
+    Var,
+)
 from ...ir.module import Module
 from ...ir.op import Effect, Op
 from ...ir.traverse import let, post_order
@@ -21,22 +33,14 @@ def derive(
     module: Module,
     entry: str,
     rule: Rule,
-    wrt: tuple[int, ...] | None,
-    *,
-    single: bool = True,
-    has_aux: bool = False,
+    options: Options,
 ) -> tuple[Module, str]:
-    """Return a translated module with an entry that is a transform of another; and its name.
-
-    `wrt` are positions of parameters, None for all with floats.
-    """
+    """Return a translated module with an entry that is a transform of another; and its name."""
     base = module.functions[entry]
     name = f"{rule.value}.{entry}"
     span = base.span.derived(f"{rule.value} of {base.name}")
     params = tuple(replace(p) for p in base.params)
-    transform = Transform(
-        rule, GlobalVar(entry, span=span), wrt, single=single, has_aux=has_aux, span=span
-    )
+    transform = Transform(rule, GlobalVar(entry, span=span), options, span=span)
     body = Call(transform, params, span=span)
     function = Function(params, body, name=name, span=span)
     return module.with_functions({name: function}), name
@@ -48,7 +52,8 @@ def pullback_of(program: Program) -> Program | None:
     wrt = _differentiable(program)
     if not wrt or not is_differentiable(program.type.result):
         return None
-    module, name = derive(program.translated, program.entry, Rule.VJP, wrt, single=False)
+    options = Differentiation(wrt, single=False)
+    module, name = derive(program.translated, program.entry, Rule.VJP, options)
     return Program(module, name, program.data)
 
 
@@ -61,9 +66,8 @@ def gradient_of(program: Program) -> Program:
     span = base.span.derived(f"gradient of {base.name}")
     params = tuple(replace(p) for p in base.params)
     cotangent = Var("cotangent", program.type.result, span=span)
-    rule = Transform(
-        Rule.VJP, GlobalVar(entry, span=span), _differentiable(program), single=False, span=span
-    )
+    options = Differentiation(_differentiable(program), single=False)
+    rule = Transform(Rule.VJP, GlobalVar(entry, span=span), options, span=span)
     pair = Var("pair", span=span)
     pulled = Call(TupleGet(pair, 1, span=span), (cotangent,), span=span)
     body = let([Binding(pair, Call(rule, params, span=span))], pulled)

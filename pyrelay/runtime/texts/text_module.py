@@ -23,7 +23,7 @@ from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.misspelt import nearest
 from ...infer import infer
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Function, GlobalVar, Rule
+from ...ir.expr import Call, Function, GlobalVar, Options, Rule
 from ...ir.module import Module
 from ...ir.traverse import free_globals
 from ...ir.types import Substitution, TensorType, Type, TypeVar, subtypes
@@ -47,8 +47,8 @@ from ..compile.show import Inspected
 from ..values.representation import UserData
 from .text_data import classes_of, data_of
 
-Derived: TypeAlias = "tuple[Rule, tuple[int, ...] | None, bool, bool]"
-"""How a function is a transform of another: the rule, the parameters, `single` and `has_aux`."""
+Derived: TypeAlias = "tuple[Rule, Options]"
+"""How a function is a transform of another."""
 
 
 @final
@@ -193,7 +193,7 @@ class ModuleFunction(Inspected):
         return CacheInfo(compiled, self._hits, compiled)
 
     def transformed(
-        self, rule: Rule, wrt: tuple[str, ...] | None, *, single: bool, has_aux: bool
+        self, rule: Rule, options: Options, wrt: tuple[str, ...] | None = None
     ) -> ModuleFunction:
         """Return a transform of the function, such as its gradient in the parameters `wrt`, the
         same object each time."""
@@ -204,13 +204,12 @@ class ModuleFunction(Inspected):
                 why = f"has no parameter {name!r} to differentiate in"
                 head = self._function.span
                 raise CheckError(WrongArguments(head, self.__name__, why, signature))
-        places = None if wrt is None else tuple(map(names.index, wrt))
-        how = (rule, places, single, has_aux)
+        if wrt is not None:
+            options = replace(options, wrt=tuple(map(names.index, wrt)))
+        how = (rule, options)
         if how in self._transforms:
             return self._transforms[how]
-        module, entry = derive(
-            self._given, self._entry_name, rule, places, single=single, has_aux=has_aux
-        )
+        module, entry = derive(self._given, self._entry_name, rule, options)
         derived = (*self._derived, how)
         joins = rule is not Rule.VJP
         made = ModuleFunction(
@@ -236,8 +235,8 @@ class ModuleFunction(Inspected):
             return None
         if key not in self._instances:
             module, name = _instance(self._given, self._base, types)
-            for rule, wrt, single, has_aux in self._derived:
-                module, name = derive(module, name, rule, wrt, single=single, has_aux=has_aux)
+            for rule, options in self._derived:
+                module, name = derive(module, name, rule, options)
             made = ModuleFunction(module, name, self._data, joins=self._joins)
             made.__name__ = self.__name__
             self._instances[key] = made

@@ -48,11 +48,13 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Op
+from ...ir.transforms import OPTIONS
 from ...ir.traverse import Steps, pattern_vars
 from ...ir.types import BOOL, STR, TupleType, Type
 from ...relay05.imported import Imported
 from ..constants import constant_type
 from ..implied import KNOWN_ALONE, Implied
+from ..json_fields import check_fields
 from ..lexis import TRANSFORMS, variable_text
 from . import literals as read_literals
 from .attributes import AttributeReader
@@ -439,14 +441,16 @@ class ExprReader:
         span: Span,
         expected: Type | None,
     ) -> Expr:
-        wrt, single = options.pop("wrt", None), options.pop("single", True)
-        has_aux = options.pop("has_aux", False)
-        indices = wrt is None or (isinstance(wrt, tuple) and all(type(i) is int for i in wrt))
-        right = indices and isinstance(single, bool) and isinstance(has_aux, bool)
-        if not right or options or len(values) != 1:
-            form = f"{rule.value}{{wrt=(0,), single=True, has_aux=False}}(@f)"
+        kind, captures = OPTIONS[rule], options.pop("captures", 0)
+        try:
+            read = kind(**options)
+            check_fields(read)
+        except TypeError:
+            read = None
+        if read is None or type(captures) is not int or captures < 0 or len(values) != 1:
+            form = f"{rule.value}{{{kind.form}}}(@f)"
             raise CheckError(MalformedType(span, f"`{rule.value}` is not used so", f"`{form}`"))
-        made = Transform(rule, values[0], wrt, single, has_aux, span=span)
+        made = Transform(rule, values[0], read, captures, span=span)
         return self._made(made, expected)
 
     def _ref(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:

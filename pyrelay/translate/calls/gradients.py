@@ -16,6 +16,7 @@ from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     Call,
+    Differentiation,
     Expr,
     Function,
     GlobalVar,
@@ -68,17 +69,6 @@ _OF_MODEL: Final = (
 )
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """The transform itself: rule, indices of parameters, whether bare, whether with more."""
-
-    rule: Rule
-    wrt: tuple[int, ...] | None
-    single: bool
-    has_aux: bool
-
-
 def gradient_call(
     cx: Context, node: ast.Call, intrinsic: Intrinsic, given: Sequence[ast.expr] = ()
 ) -> Steps[Expr]:
@@ -96,9 +86,8 @@ def gradient_call(
         instead = f"call what it gives: `relay.{rule.value}(f)(x)`"
         return cx.refuse(Unsupported(cx.span(node.args[1]), what, instead))
     function = yield _function(cx, bound["f"], given)
-    wrt, single = _wrt(cx, bound)
-    has_aux = _flag(cx, bound.get("has_aux"))
-    return Transform(rule, function, wrt, single, has_aux, span=cx.span(node))
+    options = Differentiation(*_wrt(cx, bound), _flag(cx, bound.get("has_aux")))
+    return Transform(rule, function, options, span=cx.span(node))
 
 
 def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[Expr]:
@@ -209,18 +198,15 @@ def _in_models_of(
     has_aux = _flag(cx, bound.get("has_aux"))
     whole = _whole(cx, bound["f"], _named(named), models, given.elts)
     if whole is not None:
-        places = tuple(range(len(models)))
+        options = Differentiation(tuple(range(len(models))), single, has_aux)
         span = cx.span(node)
-        transform = Transform(rule, whole.function, places, single, has_aux, span=span)
+        transform = Transform(rule, whole.function, options, span=span)
         args = yield operands(cx, bound["f"], given.elts, whole.passed)
         return Call(transform, (*(m.params for m in models), *args), span=span)
     function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts, _named(named))
-    options = _Options(rule, wrt, single, has_aux)
     args = yield operands(cx, bound["f"], given.elts)
     span = cx.span(node)
-    transform = Transform(
-        options.rule, function, options.wrt, options.single, options.has_aux, span=span
-    )
+    transform = Transform(rule, function, Differentiation(wrt, single, has_aux), span=span)
     return Call(transform, (*hidden, *args), span=span)
 
 

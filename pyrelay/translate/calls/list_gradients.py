@@ -13,6 +13,7 @@ from ...ir.constant import placeholder
 from ...ir.expr import (
     Binding,
     Call,
+    Differentiation,
     Expr,
     Function,
     GlobalVar,
@@ -65,7 +66,7 @@ def gradient_in_list(
     function = Function((params, *own.values()), inside, span=span)
     values = yield in_turn(_argument(cx, node) for node in rest)
     read = Call(GlobalVar(qualified("map"), span=span), (_read(span), entry.atom), span=span)
-    transform = Transform(rule, function, (0,), True, has_aux, span=span)
+    transform = Transform(rule, function, Differentiation((0,), has_aux=has_aux), span=span)
     return Call(transform, (read, *values), span=span)
 
 

@@ -143,7 +143,7 @@ def mention(
 
 def transform_of(layer: DerivedFunction, function: Expr, signature: Signature, span: Span) -> Expr:
     """Return the transform of a function of a signature that was made outside of compiled code."""
-    wrt = None
+    options = layer.options
     if layer.wrt is not None:
         names = [p.name for p in signature.values]
         for unknown in (n for n in layer.wrt if n not in names):
@@ -151,8 +151,8 @@ def transform_of(layer: DerivedFunction, function: Expr, signature: Signature, s
             why = f"has no parameter {unknown!r} to differentiate in; its values are {there}"
             definition = layer.definition
             raise CheckError(WrongCall(definition.name, definition.source.head, why))
-        wrt = tuple(names.index(n) for n in layer.wrt)
-    return Transform(layer.rule, function, wrt, layer.single, layer.has_aux, span=span)
+        options = replace(options, wrt=tuple(names.index(n) for n in layer.wrt))
+    return Transform(layer.rule, function, options, span=span)
 
 
 def _instance(cx: Context, value: Any, span: Span) -> Steps[Expr]:

@@ -21,7 +21,7 @@ from types import CodeType, FrameType, FunctionType, GenericAlias
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...diagnostics.diagnostic import CheckError
-from ...ir.expr import Rule
+from ...ir.expr import Options, Rule
 from ...ir.op import Op
 from ..data.unions import names_data
 from ..names.flow import all_statements, bound_by, locals_of, nested_in, parameters_of
@@ -155,15 +155,14 @@ def _definition_named(module: str, name: str) -> Any:
 class DerivedFunction:
     """A function that a transform makes of another, such as `relay.grad(f, wrt="x")`.
 
-    `wrt` names parameters of the innermost definition; None means all that hold floats. `single`
-    says that one name was given bare, so the gradient is bare too.
+    `wrt` names the parameters of its base that the options mean by their indices; None leaves them
+    as they are.
     """
 
     rule: Rule
     base: Definition | DerivedFunction
+    options: Options
     wrt: tuple[str, ...] | None = None
-    single: bool = True
-    has_aux: bool = False
 
     @property
     def name(self) -> str:
@@ -215,7 +214,7 @@ def signature_of(mentioned: Definition | DerivedFunction) -> inspect.Signature:
     base = signature_of(mentioned.base)
     gradient = _gradient_annotation(mentioned, base)
     match mentioned.rule:
-        case Rule.GRAD if not mentioned.has_aux:
+        case Rule.GRAD if not mentioned.options.has_aux:
             result = gradient
         case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
             result = GenericAlias(tuple, (base.return_annotation, gradient))
@@ -230,7 +229,7 @@ def _gradient_annotation(mentioned: DerivedFunction, base: inspect.Signature) ->
     if (mentioned.wrt is None and len(names) != 1) or not base.parameters.keys() >= set(names):
         return _NONE
     found = tuple(base.parameters[n].annotation for n in names)
-    return found[0] if mentioned.single else GenericAlias(tuple, found)
+    return found[0] if mentioned.options.single else GenericAlias(tuple, found)
 
 
 _NONE: Final = inspect.Signature.empty

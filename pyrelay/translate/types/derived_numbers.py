@@ -6,10 +6,10 @@ A gradient has the form of the parameter that it belongs to, a value that of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
-from ...ir.expr import Expr, Rule, Transform
+from ...ir.expr import Expr, Options, Rule, Transform
 from ...ir.traverse import post_order
 from .number_places import Numbers, gradient_of, parts_of, together
 
@@ -29,24 +29,22 @@ def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
     found = base
     for node in post_order(body):
         if isinstance(node, Transform):
-            given = [gradient_of(base.params[i]) for i in node.wrt or ()]
-            made = _made(node.rule, found.result, given, node.single, node.has_aux)
+            given = [gradient_of(base.params[i]) for i in node.options.indices]
+            made = _made(node.rule, found.result, given, node.options)
             found = FunctionNumbers(base.params, made)
     return found
 
 
-def of_models(rule: Rule, result: Numbers, *, has_aux: bool) -> Numbers:
+def of_models(rule: Rule, result: Numbers, options: Options) -> Numbers:
     """Return the numbers in a transform in the parameters of models, which hold tensors."""
-    return _made(rule, result, [None], single=True, has_aux=has_aux)
+    return _made(rule, result, [None], replace(options, single=True))
 
 
-def _made(
-    rule: Rule, result: Numbers, wrt: Sequence[Numbers], single: bool, has_aux: bool
-) -> Numbers:
-    gradient = wrt[0] if single else together(wrt)
+def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Options) -> Numbers:
+    gradient = wrt[0] if options.single else together(wrt)
     match rule:
         case Rule.GRAD:
-            return together((gradient, parts_of(result, 2)[1])) if has_aux else gradient
+            return together((gradient, parts_of(result, 2)[1])) if options.has_aux else gradient
         case Rule.VALUE_AND_GRAD:
             return together((result, gradient))
         case Rule.VJP:

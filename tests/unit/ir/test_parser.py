@@ -16,6 +16,7 @@ from pyrelay.ir.expr import (
     Binding,
     Call,
     Constant,
+    Differentiation,
     Expr,
     Flavour,
     Function,
@@ -162,9 +163,10 @@ def test_calls_and_fields_chain() -> None:
 
 def test_a_transform_may_be_written_like_a_call() -> None:
     assert same("grad(fn (%x) { %x })", "grad{}(fn (%x) { %x })")
-    found = parse_expr("vjp{wrt=(0, 2), single=False, has_aux=True}(fn (%x) { %x })")
+    found = parse_expr("vjp{wrt=(0, 2), single=False, has_aux=True, captures=1}(fn (%x) { %x })")
     assert isinstance(found, Transform)
-    assert (found.wrt, found.single, found.has_aux) == ((0, 2), False, True)
+    assert found.options == Differentiation((0, 2), single=False, has_aux=True)
+    assert found.captures == 1
 
 
 def test_operands_left_out_are_units() -> None:

@@ -16,6 +16,7 @@ from pyrelay.ir.expr import (
     Composite,
     Constant,
     Constructor,
+    Differentiation,
     Expr,
     Flavour,
     Function,
@@ -61,7 +62,7 @@ NODES: list[tuple[Expr, tuple[Expr, ...]]] = [
     (RefCreate(a, span=NOWHERE), (a,)),
     (RefRead(a, span=NOWHERE), (a,)),
     (RefWrite(a, b, span=NOWHERE), (a, b)),
-    (Transform(Rule.GRAD, a, span=NOWHERE), (a,)),
+    (Transform(Rule.GRAD, a, Differentiation(), span=NOWHERE), (a,)),
 ]
 
 

@@ -242,7 +242,7 @@ def test_a_transform_of_a_known_function_becomes_one_of_a_global_function() -> N
     (name,) = (n for n in module.functions if n.startswith("slope"))
     (binding,) = bindings_of(module, name)
     assert isinstance(binding.value, Transform)
-    assert binding.value.wrt == (1,), "the captured y is in front"
+    assert (binding.value.options.wrt, binding.value.captures) == ((0,), 1), "y is in front"
     assert isinstance(binding.value.function, GlobalVar)
 
 
@@ -256,7 +256,8 @@ def test_a_transform_of_a_transform_of_a_known_function_keeps_both() -> None:
     first, second = (b.value for b in bindings_of(module))
     assert isinstance(first, Transform)
     assert isinstance(second, Transform)
-    assert first.wrt == second.wrt == (1,)
+    assert first.options.wrt == second.options.wrt == (0,)
+    assert first.captures == second.captures == 1
     assert second.function is bindings_of(module)[0].var
 
 

@@ -12,9 +12,9 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.passes.simplify.promote_refs import promote_refs
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from pyrelay.text.parser import parse_module

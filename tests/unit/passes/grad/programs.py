@@ -13,7 +13,7 @@ from pyrelay.infer import infer
 from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.grad import expand_transforms
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile import evaluator
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.text.parser import parse_module

@@ -11,6 +11,7 @@ from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.expr import (
     Binding,
     Call,
+    Differentiation,
     Expr,
     Flavour,
     Function,
@@ -29,7 +30,7 @@ from pyrelay.ir.verify import Stage, verify
 from pyrelay.operators.builder import Builder
 from pyrelay.operators.primitive.compare import less
 from pyrelay.operators.primitive.math import sin
-from pyrelay.passes.grad import expand_transforms
+from pyrelay.passes.transforms import expand_transforms
 from tests.steps import calls_of
 from tests.unit.passes.grad.programs import expanded, operator_counts, scalar
 
@@ -106,7 +107,7 @@ def derived_from(function: Function) -> Module:
     made = Transform(
         Rule.GRAD,
         GlobalVar("f", ty, span=NOWHERE),
-        (0,),
+        Differentiation((0,)),
         ty=FnType(ty.params, FLOAT),
         span=NOWHERE,
     )

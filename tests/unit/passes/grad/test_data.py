@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.grad import expand_transforms
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.text.parser import parse_module
 from tests.unit.passes.grad.programs import assert_close, expanded, scalar, vector

@@ -16,7 +16,7 @@ from pyrelay.ir.op import ShapeBehaviour
 from pyrelay.ir.rules import same_as_operand
 from pyrelay.ir.traverse import post_order
 from pyrelay.operators.table import BY_NAME
-from pyrelay.passes.grad import expand_transforms
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text

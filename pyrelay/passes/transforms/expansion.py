@@ -1,16 +1,17 @@
 """Expansion of transforms: `grad(f)` becomes a call of a function that is generated.
 
 Functions are visited callees first, and within a function in order of evaluation, so what a
-transform differentiates holds no transforms any more: an inner gradient is plain code in the outer
-function, and needs no tags to be told apart from it. What a transform differentiates is made
-first-order; a local function is lifted first, with what it captures as leading parameters that are
-not differentiated. Where the function is not known, because it was passed in, the program around
-it is made first-order as a whole. All obstacles are found before any is reported.
+transform takes holds no transforms any more: an inner gradient is plain code in the outer function,
+and needs no tags to be distinguished from it. What a transform takes is made first-order; a local
+function is lifted first, with what it captures as leading parameters. Where the function is not
+known, because it was passed in, the program around it is made first-order as a whole. A deriver
+defines the function that a transform stands for; the table of them says which has which rules. All
+obstacles are found before any is reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
@@ -20,8 +21,6 @@ from ...diagnostics.catalogue.gradient import (
     DifferentiatesItself,
     GrowingData,
     GrowingTypes,
-    NotAScalar,
-    NothingToDifferentiate,
     UnknownFunction,
 )
 from ...diagnostics.diagnostic import CheckError, Problem
@@ -34,17 +33,17 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.traverse import post_order
-from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
+from ...ir.types import FnType, TypeVar, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
 from ..closures import EverNewTypes, NotFirstOrder, first_order
-from .derive import Derivation
-from .expanded import Expanded, Wanted, is_scalar
+from ..deriving.deriver import Deriver, Wanted
+from ..deriving.leaves import GrowingType
+from ..deriving.store import Store
+from ..grad import ReverseMode
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
-from .leaves import GrowingType
 from .lifting import Known, Lifter, NotLocal, has_transforms, rewrite_calls
 from .overlay import lay_over
-from .store import Store
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -70,7 +69,7 @@ def expand_transforms(
     expansion.run()
     if expansion.problems:
         raise CheckError(*expansion.problems)
-    expansion.forget_cells()
+    expansion.finish()
     return Module(expansion.store.functions, expansion.store.adts)
 
 
@@ -86,6 +85,14 @@ class ExpandTransforms(Pass):
     def run(self, module: Module, context: Context) -> Module:
         """Return the module after the pass."""
         return expand_transforms(module, context.entry, context.overridden)
+
+
+DERIVERS: Final[Mapping[Rule, Callable[[Store], Deriver]]] = {
+    Rule.GRAD: ReverseMode,
+    Rule.VALUE_AND_GRAD: ReverseMode,
+    Rule.VJP: ReverseMode,
+}
+"""What carries out the transforms of each rule. Rules with the same one share its work."""
 
 
 @final
@@ -107,8 +114,7 @@ class _Expansion:
     def __init__(self, module: Module, opaque: Opaque) -> None:
         self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
-        self._derivation: Final = Derivation(self.store)
-        self._expanded: Final = Expanded(self._derivation)
+        self._derivers: Final = {make: make(self.store) for make in DERIVERS.values()}
         self._first_order: Final[set[str]] = set()
         self._waiting: list[_Site] = []
         self._brought: Final[set[str]] = set()
@@ -164,9 +170,10 @@ class _Expansion:
         self._are_local_inlined = True
         return bring_to_callers(self.store, open_)
 
-    def forget_cells(self) -> None:
-        """Drop what was defined for cells and is not part of the program."""
-        self._derivation.shadows.forget()
+    def finish(self) -> None:
+        """Drop what was defined on the way and is not part of the program."""
+        for deriver in self._derivers.values():
+            deriver.finish()
 
     def _expand_all(self) -> None:
         self._waiting = []
@@ -201,33 +208,33 @@ class _Expansion:
         if any(has_transforms(self.store.functions[r]) for r in reached):
             self._waiting.append(_Site(owner, transform.span, transform.rule))
             return None
-        problems = list(_obstacles(self.store.functions[known.name], known, transform))
+        captures = transform.captures + len(known.captures)
+        wanted = Wanted(transform.rule, known.name, captures, transform.options)
+        deriver = self._derivers[DERIVERS[transform.rule]]
+        problems = list(deriver.obstacles(wanted, transform.span))
         self.problems.extend(problems)
         if problems:
             return None
-        return self._derived(owner, known, transform)
+        return self._derived(owner, deriver, wanted, transform.span)
 
-    def _derived(self, owner: str, known: Known, transform: Transform) -> str | None:
+    def _derived(self, owner: str, deriver: Deriver, wanted: Wanted, span: Span) -> str | None:
         try:
-            self._make_first_order(known.name)
+            self._make_first_order(wanted.function)
         except EverNewTypes as found:
-            self.problems.append(GrowingTypes(transform.span, found.name, found.place))
+            self.problems.append(GrowingTypes(span, found.name, found.place))
             return None
         except NotFirstOrder as found:
             # What it is passed may be known once the program around it is converted.
-            site = _Site(owner, transform.span, transform.rule, (found.why, found.span))
+            site = _Site(owner, span, wanted.rule, (found.why, found.span))
             self._waiting.append(site)
             return None
-        assert transform.wrt is not None, "inference says which parameters"
-        wrt = tuple(i + len(known.captures) for i in transform.wrt)
-        wanted = Wanted(transform.rule, known.name, wrt, transform.single, transform.has_aux)
         try:
-            name = self._expanded.name(wanted)
+            name = deriver.name(wanted)
         except GrowingType as found:
-            self.problems.append(GrowingData(transform.span, str(found)))
+            self.problems.append(GrowingData(span, str(found)))
             return None
-        self.problems.extend(self._derivation.problems)
-        self._derivation.problems.clear()
+        self.problems.extend(deriver.problems)
+        deriver.problems.clear()
         return name
 
     def _make_first_order(self, name: str) -> None:
@@ -296,39 +303,3 @@ def _is_closed(function: Function) -> bool:
     parts = (part for t in (*ty.params, ty.result) for part in subtypes(t))
     polymorphic = any(isinstance(p, TypeVar) for p in function.type_params)
     return not polymorphic and not any(isinstance(part, FnType) for part in parts)
-
-
-def _obstacles(function: Function, known: Known, transform: Transform) -> Iterator[Problem]:
-    """Return what is wrong with differentiating a function in this way."""
-    own = function.params[len(known.captures) :]
-    for index in transform.wrt or ():
-        param = own[index]
-        if not is_differentiable(type_of(param)):
-            ty = type_of(param)
-            cells = any(isinstance(part, RefType) for part in subtypes(ty))
-            yield NothingToDifferentiate(
-                transform.span,
-                _plain(function.name or known.name),
-                param.name,
-                param.span,
-                "a cell, or a model" if cells else show(ty),
-                cells,
-            )
-    assert isinstance(function.ty, FnType)
-    result: Type = function.ty.result
-    if transform.rule is Rule.VJP:
-        return
-    loss = result.fields[0] if transform.has_aux and isinstance(result, TupleType) else result
-    if not is_scalar(loss):
-        yield NotAScalar(
-            transform.span,
-            transform.rule.value,
-            _plain(function.name or known.name),
-            function.span,
-            show(loss),
-        )
-
-
-def _plain(name: str) -> str:
-    """Return the name of a lifted function as the user knows it."""
-    return name.rpartition(".")[2]

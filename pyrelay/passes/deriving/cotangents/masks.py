@@ -27,3 +27,20 @@ def join_masks(leaves: Leaves, atoms: Sequence[Expr], masks: Masks) -> int:
 def is_constant(op: Op) -> bool:
     """Return whether the derivative of an operator is stated to be zero."""
     return isinstance(op.grad, NoGradient) and op.grad.is_zero
+
+
+def bits(mask: int) -> list[int]:
+    """Return the positions of the bits that are set, in order."""
+    found: list[int] = []
+    index = 0
+    while mask:
+        if mask & 1:
+            found.append(index)
+        mask >>= 1
+        index += 1
+    return found
+
+
+def ones(width: int) -> int:
+    """Return the mask of all leaves."""
+    return (1 << width) - 1

@@ -14,7 +14,7 @@ from ...ir.traverse import rewrite
 
 if TYPE_CHECKING:
     from ...ir.module import Module
-    from .store import Store
+    from ..deriving.store import Store
 
 
 def lay_over(store: Store, made: Module) -> list[str]:

@@ -36,8 +36,7 @@ from ...ir.traverse import Steps
 from ...ir.types import Type
 from .bodies import subpatterns
 from .cotangents.cells import NO_CELLS, Cells
-from .cotangents.masks import Masks, is_constant, join_masks
-from .instances import ones
+from .cotangents.masks import Masks, is_constant, join_masks, ones
 
 if TYPE_CHECKING:
     from .bodies import Body, Source, Step

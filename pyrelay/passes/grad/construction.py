@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....ir.expr import (
+from ...ir.expr import (
     BindPattern,
     Call,
     Clause,
@@ -23,13 +23,13 @@ from ....ir.expr import (
     Wildcard,
     type_of,
 )
-from ....ir.types import AdtType, Type
-from ....operators.builder import Builder
-from ..bodies import subpatterns
-from ..finish import close, split
+from ...ir.types import AdtType, Type
+from ...operators.builder import Builder
+from ..deriving.bodies import subpatterns
+from .finish import close, split
 
 if TYPE_CHECKING:
-    from ..adjoints import Adjoints
+    from .adjoints import Adjoints
 
 
 def reverse_construction(sweep: Adjoints, call: Call, cts: list[Expr | None]) -> None:

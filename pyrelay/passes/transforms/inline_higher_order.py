@@ -32,16 +32,16 @@ from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.traverse import free_globals, post_order, rewrite
 from ...ir.types import FnType, as_arguments
+from ..deriving.instantiation import match_types, type_arguments
 from ..normalise.flavours import with_flavours
 from ..simplify.inline import inline_calls
-from .instances import match_types, type_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Sequence
 
     from ...ir.dims import Dim
     from ...ir.types import Type
-    from .store import Store
+    from ..deriving.store import Store
 
 
 def with_functions_captured(store: Store, function: Function) -> Function:
@@ -83,8 +83,9 @@ def _captured(transform: Transform) -> frozenset[int]:
     """Return the positions of the arguments of a transform that are functions."""
     ty = type_of(transform.function)
     assert isinstance(ty, FnType)
-    wrt = transform.wrt or ()
-    found = (i for i, p in enumerate(ty.params) if isinstance(p, FnType) and i not in wrt)
+    own = enumerate(ty.params[transform.captures :])
+    wrt = transform.options.indices
+    found = (i for i, p in own if isinstance(p, FnType) and i not in wrt)
     return frozenset(found)
 
 
@@ -94,6 +95,7 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
     captured, span = _captured(transform), call.span
     inner_type = type_of(transform.function)
     assert isinstance(inner_type, FnType)
+    assert not transform.captures, "captures come with the conversion of the whole program"
     kept = [i for i in range(len(call.args)) if i not in captured]
     types = tuple(inner_type.params[i] for i in kept)
     params = {i: Var(f"x{i}", t, span=span) for i, t in zip(kept, types, strict=True)}
@@ -110,8 +112,8 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
     local = Var("passed", ty, span=span)
     function = Function(tuple(params.values()), body, result, (), "passed", ty=ty, span=span)
     outer_type = FnType(types, type_of(call))
-    wrt = tuple(kept.index(i) for i in transform.wrt or ())
-    inner = replace(transform, function=local, wrt=wrt, ty=outer_type)
+    options = transform.options.keeping(kept)
+    inner = replace(transform, function=local, options=options, ty=outer_type)
     var = Var("transformed", outer_type, span=span)
     rest = tuple(call.args[i] for i in kept)
     new = Call(var, rest, ty=call.ty, span=span)

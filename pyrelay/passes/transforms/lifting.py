@@ -30,12 +30,12 @@ from ...ir.names import Names
 from ...ir.traverse import bound_vars, free_vars, post_order, rewrite, run
 from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
 from ...operators.builder import Builder
-from .copying import Copier
-from .instances import match_types, type_arguments
+from ..deriving.copying import Copier
+from ..deriving.instantiation import match_types, type_arguments
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-    from .store import Store
+    from ..deriving.store import Store
 
 
 class NotLocal(Exception):  # noqa: N818  says what is so; the whole program is converted then

@@ -1,0 +1,114 @@
+"""The types of transforms: a function comes in, and the function that the transform makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, assert_never, final
+
+from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
+from ..ir.expr import Differentiation, Options, Rule, Transform
+from ..ir.op import Clash, Stuck
+from ..ir.types import FnType, TupleType, Type, TypeHole, is_differentiable, show
+
+if TYPE_CHECKING:
+    from ..diagnostics.diagnostic import Problem
+    from ..diagnostics.source import Span
+    from .solver import Solver
+
+
+@final
+@dataclass(slots=True)
+class TransformConstraint:
+    """A transform takes a function and gives the function it makes of it."""
+
+    transform: Transform
+    function: Type
+    result: Type
+    options: Options = field(init=False)
+    """Those of the transform; in the end, with what it leaves to inference."""
+    output: Type | None = None
+    """The result of the function that is made, known to exist before the arguments are typed."""
+
+    def __post_init__(self) -> None:
+        self.options = self.transform.options
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.transform.span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        function = solver.resolve(self.function)
+        if isinstance(function, TypeHole):
+            raise Stuck(function)
+        if not isinstance(function, FnType):
+            raise Clash("only functions have gradients")
+        if self.options.has_aux and not _is_pair(solver, function.result):
+            raise Clash("with has_aux the function returns a pair, (loss, aux)")
+        if self.output is None:
+            # A call of what is made then shows the types of a lambda's parameters.
+            self.output = solver.fresh()
+            solver.unify(self.result, FnType(function.params, self.output))
+        for ty in (*function.params, function.result):
+            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
+                raise Stuck(solver.shallow(ty))
+        function = solver.resolve(function)
+        assert isinstance(function, FnType)
+        own = replace(function, params=function.params[self.transform.captures :])
+        self.options = _chosen(self.options, own)
+        solver.unify(self.output, _made(self.transform.rule, self.options, own))
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Return what to tell the user."""
+        function = solver.resolve(self.function)
+        if not isinstance(function, FnType):
+            return NotAFunction(self.transform.function.span, show(function))
+        help_ = clash.help if isinstance(clash, Clash) else None
+        return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
+
+
+def _chosen(options: Differentiation, function: FnType) -> Differentiation:
+    """Return the options with the parameters to differentiate in. Raises Clash where there are no
+    such parameters."""
+    wrt = options.wrt
+    if wrt is None:
+        floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
+        if not floats:
+            raise Clash(
+                "no parameter of the function holds floats", help="declare one as Float or a tensor"
+            )
+        return replace(options, wrt=floats, single=len(floats) == 1)
+    for index in wrt:
+        if not 0 <= index < len(function.params):
+            raise Clash(f"the function has no parameter {index}", help="they count from 0")
+    if not wrt or len(set(wrt)) != len(wrt) or (options.single and len(wrt) > 1):
+        raise Clash(
+            f"`wrt` names the parameters {wrt}",
+            help="name each once, and write `single=False` where they are several",
+        )
+    return options
+
+
+def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
+    """Return the result of the function that a transform makes of one of these own parameters."""
+    value = function.result
+    wanted = tuple(function.params[i] for i in options.indices)
+    cotangents = wanted[0] if options.single else TupleType(wanted)
+    match rule:
+        case Rule.GRAD:
+            if not options.has_aux:
+                return cotangents
+            assert isinstance(value, TupleType)
+            return TupleType((cotangents, value.fields[1]))
+        case Rule.VALUE_AND_GRAD:
+            return TupleType((value, cotangents))
+        case Rule.VJP:
+            return TupleType((value, FnType((value,), cotangents)))
+        case _:
+            assert_never(rule)
+
+
+def _is_pair(solver: Solver, ty: Type) -> bool:
+    ty = solver.shallow(ty)
+    return isinstance(ty, TypeHole) or (isinstance(ty, TupleType) and len(ty.fields) == 2)

@@ -1,0 +1,1 @@
+"""What derivers of transforms share: the store of functions, bodies as steps, leaves, activity."""

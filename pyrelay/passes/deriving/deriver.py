@@ -1,0 +1,60 @@
+"""What the expansion of transforms asks of those that carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, final
+
+from ...ir.expr import Function, Var
+
+if TYPE_CHECKING:
+    from ...diagnostics.diagnostic import Problem
+    from ...diagnostics.source import Span
+    from ...ir.expr import Options, Rule
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A transform of a global first-order function, without transforms in what it reaches. The
+    first `captures` parameters of the function stay in front, as they are; the options count from
+    the one after."""
+
+    rule: Rule
+    function: str
+    captures: int
+    options: Options
+
+
+class Deriver(Protocol):
+    """Defines the functions that transforms of some rules stand for, in a store.
+
+    It is asked for a function after those that this one calls.
+    """
+
+    problems: list[Problem]
+    """What was found to stand in the way while functions were defined."""
+
+    def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
+        """Return what can be seen to stand in the way before the function is made first-order."""
+        ...
+
+    def name(self, wanted: Wanted) -> str:
+        """Return the name of the function that a transform stands for, defined once. Raises
+        GrowingType."""
+        ...
+
+    def finish(self) -> None:
+        """Remove from the store what was defined for the work alone."""
+        ...
+
+
+def own_params(function: Function, wanted: Wanted) -> tuple[Var, ...]:
+    """Return the parameters of a function that options count."""
+    return function.params[wanted.captures :]
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a lifted function as the user knows it."""
+    return name.rpartition(".")[2]
