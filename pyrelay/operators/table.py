@@ -204,6 +204,7 @@ UNLISTED: Final = frozenset(
         stream.start_iteration,
         stream.has_next,
         stream.next_element,
+        random.philox_words,
         optim.sgd_step,
         optim.descend,
         optim.momentum_step,

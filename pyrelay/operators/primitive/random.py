@@ -145,6 +145,38 @@ random_split: Final = Op(
 )
 
 
+def _philox_type(call: RuleCall) -> Type:
+    keys, counter = integral(call, 0), integral(call, 1)
+    lead = broadcast_shapes(call, [keys.shape[:-1], counter.shape])
+    return TensorType((*lead, Dim.of(4)), int64)
+
+
+def _philox(torch: Any, keys: Any, counter: Any, purpose: int) -> Any:
+    counter = as_tensor(torch, counter, keys)
+    halves = (counter & philox.MASK, (counter >> 32) & philox.MASK)
+    return torch.stack(philox.philox((*halves, 0, purpose), keys.unbind(-1)), dim=-1)
+
+
+philox_words: Final = Op(
+    name="philox_words",
+    doc="The four words of Philox for each 64-bit counter under a key; keys broadcast to counters.",
+    params=(operand("key"), operand("counter"), attribute("purpose", convert=kinds.whole)),
+    type_rule=_philox_type,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_philox, is_fresh=True, fused=Elementwise(drawing.numbered)),
+    grad=_NO_PATH,
+    torch_name=None,
+    samples=lambda: (
+        Sample((KEY_SPEC, TensorSpec((3,), "int64", 0, 2**40)), {"purpose": philox.DRAW}),
+        Sample((KEY_SPEC, TensorSpec((), "int64", 0, 9)), {"purpose": philox.FOLD}),
+        Sample(
+            (TensorSpec((4, 1, 2), "int64", 0, 2**31), TensorSpec((3,), "int64", 0, 9)),
+            {"purpose": philox.SPLIT},
+        ),
+    ),
+)
+
+
 def _drawn_type(call: RuleCall) -> Type:
     check_key(call)
     dtype = call.attrs["dtype"] or float32

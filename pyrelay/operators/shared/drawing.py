@@ -115,6 +115,16 @@ def split_off(k: Elements, place: Place, key: Source, count: Any) -> Any:
     return _at(k, column, _block(k, key, counter, philox.SPLIT)[:2])
 
 
+def numbered(k: Elements, place: Place, keys: Source, counter: Source, purpose: int) -> Any:
+    """Return one of the four words of a counter, both of which are tensors, under a key."""
+    *lead, column = place.index
+    at = broadcast_index(lead, keys.shape[:-1])
+    key = tuple(_Word(k, keys(*at, half)) for half in (ZERO, ONE))
+    number = _Word(k, k.cast(counter(*broadcast_index(lead, counter.shape)), int64))
+    halves = number & philox.MASK, (number >> 32) & philox.MASK
+    return _at(k, column, philox.philox((*halves, 0, purpose), (key[0], key[1])))
+
+
 def word(k: Elements, place: Place, key: Source) -> Any:
     """Return the word drawn for a place, counted row by row."""
     number = linear(place.index, place.shape)

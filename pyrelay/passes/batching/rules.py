@@ -1,94 +1,52 @@
 """Batching rules: a call of an operator on rows, as one call on all rows at once.
 
-An operand is either a *row*, of which all values lie side by side along a new first dim, or the
-same for every row. A rule states what the call becomes, so that row `i` of its value is the value
-of the call on row `i`. Operators without a rule are not batched.
+A rule states what the call becomes, so that row `i` of its value is the value of the call on row
+`i`. There is one for each primitive; pointwise operators share one, and so do reductions. A
+composite is batched as its body is, unless a rule of its own keeps it whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, final
 
-from ...ir.dims import ONE, Dim, product
-from ...ir.expr import Call, type_of
+from ...ir.dims import ONE, Dim
+from ...ir.expr import Binding, Call, Expr, Tuple, TupleGet, Var, type_of
 from ...ir.op import Clash, Contraction, Effect, Op, Pointwise, Reduction, Stuck, View
-from ...ir.types import UNIT, TensorType, TupleType, bool_, is_float
+from ...ir.types import UNIT, TensorType, TupleType, bool_, is_float, known_dtype
 from ...operators.builder import Builder, Value
+from ...operators.composite.classes import class_dim, counted, nll_loss_grad
+from ...operators.composite.model import frozen, param
 from ...operators.composite.softmax import log_softmax, softmax
-from ...operators.matrices.products import linear, matmul
+from ...operators.host.conversions import to_bool, to_float, to_int
+from ...operators.primitive.compare import array_equal, equal, logical_and, where
+from ...operators.primitive.create import arange
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.index import index
-from ...operators.primitive.reduce import sum_to
+from ...operators.primitive.reduce import all_
 from ...operators.primitive.scan import cumprod, cumsum
-from ...operators.primitive.view import (
-    expand,
-    flatten,
-    permute,
-    reshape,
-    swapaxes,
-    transpose,
-    unsqueeze,
-)
-
-_WHOLE: Final = ("slice", None, None, None)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """A call whose operands are all rows at once, or the same for each."""
-
-    builder: Builder
-    call: Call
-    operands: Sequence[Value]
-    is_row: Sequence[bool]
-    count: Dim
-    """The number of rows."""
-
-    @property
-    def attrs(self) -> Mapping[str, Any]:
-        """The attributes of the call on one row."""
-        return self.call.attrs
-
-    def rank(self, operand: int = 0) -> int:
-        """Return the rank of an operand in the call on one row."""
-        return self.operands[operand].rank - self.is_row[operand]
-
-    def emit(self, operands: Sequence[Value], **attrs: Any) -> Value:
-        """Return the value of the operator on other operands, with some attributes replaced."""
-        assert isinstance(self.call.callee, Op)
-        return self.builder.call(self.call.callee, operands, {**self.attrs, **attrs})
-
-    def padded(self, operand: int, rank: int) -> Value:
-        """Return an operand whose rows broadcast to a rank as those of one row do."""
-        value = self.operands[operand]
-        missing = rank - self.rank(operand) if self.is_row[operand] else 0
-        if missing <= 0:
-            return value
-        return value.reshape(self.count, *(ONE,) * missing, *value.shape[1:])
-
-
-Rule: TypeAlias = Callable[[Rows], "Value | None"]
+from ...operators.tiers import Body, body_of
+from . import images, indexing, products, random, views
+from .rows import Mask, Rows, Rule, is_any, rows_type
 
 
 def batched(
-    builder: Builder, call: Call, operands: Sequence[Value], is_row: Sequence[bool], count: Dim
+    builder: Builder, call: Call, operands: Sequence[Value], is_row: Sequence[Mask], count: Dim
 ) -> Value | None:
     """Return a call of an operator on `count` rows at once, the rows of its value along the first
     dim; None where no rule gives it."""
     assert isinstance(call.callee, Op)
-    rule = _rule(call.callee)
-    ty = type_of(call)
-    if rule is None or not isinstance(ty, TensorType):
-        return None
-    try:
-        found = rule(Rows(builder, call, operands, is_row, count))
-    except (Clash, Stuck):
-        return None
-    wanted = TensorType((count, *ty.shape), ty.dtype)
-    return found if found is not None and found.ty == wanted else None
+    rows = Rows(builder, call, operands, is_row, count)
+    wanted = rows_type(type_of(call), True, count)
+    for rule in _rules(call.callee):
+        try:
+            found = rule(rows)
+        except (Clash, Stuck):
+            continue
+        if found is not None and found.ty == wanted:
+            return found
+    return None
 
 
 def is_total(call: Call) -> bool:
@@ -117,144 +75,170 @@ def is_heavy(op: Op) -> bool:
     return op is embedding or isinstance(op.lowering, Contraction)
 
 
-def _rule(op: Op) -> Rule | None:
-    if op in RULES:
-        return RULES[op]
+def _rules(op: Op) -> Sequence[Rule]:
+    """Return the rules of an operator, the best first."""
+    found = [RULES[op]] if op in RULES else []
     match op.lowering:
         case Pointwise():
-            return _pointwise
+            return (_pointwise, _pointwise_whole)
         case Reduction() if any(p.name == "dim" for p in op.attributes):
-            return _reduction
+            found.append(views.reduction)
         case _:
-            return None
+            pass
+    body = BODIES.get(op) or body_of(op)
+    return (*found, _as_code(body)) if body is not None else found
 
 
 def _pointwise(rows: Rows) -> Value:
     """The elements of rows are those of the operands, broadcast: `f(x, y)[i] = f(x[i], y)`."""
-    ty = rows.call.ty
-    assert isinstance(ty, TensorType)
-    return rows.emit([rows.padded(i, ty.rank) for i in range(len(rows.operands))])
+    rank = len(rows.shape)
+    return rows.emit([rows.padded(i, rank) for i in range(len(rows.operands))])
 
 
-def _reduction(rows: Rows) -> Value | None:
-    """Dims are counted behind that of the rows: `sum(x, d)[i] = sum(x[i], d)` with `d + 1`."""
-    dim, rank = rows.attrs["dim"], rows.rank()
-    if rank == 0 or len(rows.operands) > 1:
-        return None
-    if isinstance(dim, int):
-        return rows.emit(rows.operands, dim=dim % rank + 1)
-    if dim is not None:
-        return rows.emit(rows.operands, dim=tuple(d % rank + 1 for d in dim))
-    ty, whole = type_of(rows.call), rows.operands[0]
-    assert isinstance(ty, TensorType)
-    flat = whole.reshape(rows.count, product(whole.shape[1:]))
-    found = rows.emit((flat,), dim=1)
-    values = found[0] if isinstance(found.ty, TupleType) else found  # `max` gives positions, too
-    return values.reshape(rows.count, *ty.shape)
+def _pointwise_whole(rows: Rows) -> Value:
+    """Return the value of a pointwise operator whose first operand has the type of the result."""
+    rank = len(rows.shape)
+    operands = [
+        rows.whole(i) if rows.rank(i) == rank else rows.padded(i, rank)
+        for i in range(len(rows.operands))
+    ]
+    return rows.emit(operands)
 
 
-def _along(*names: str) -> Rule:
-    """Return the rule of an operator on one tensor whose attributes name dims of it."""
+def _as_code(body: Body) -> Rule:
+    """Return the rule of an operator that is defined by others: its body on all rows."""
 
     def rule(rows: Rows) -> Value | None:
-        rank = rows.rank()
-        if rank == 0:
+        inner = Builder(rows.builder.span, rows.builder.names, rows.builder.solver)
+        atoms = [
+            Var("row", type_of(a), span=inner.span) if is_any(m) else a
+            for a, m in zip(rows.call.args, rows.is_row, strict=True)
+        ]
+        result = body(tuple(map(inner.value, atoms)), rows.attrs)
+        if result is None:
             return None
-        return rows.emit(rows.operands, **{n: rows.attrs[n] % rank + 1 for n in names})
+        block = Block(rows.builder, rows.count)
+        for atom, operand, mask in zip(atoms, rows.operands, rows.is_row, strict=True):
+            block.bind(atom, operand, mask)
+        for binding in inner.bindings:
+            if not block.add(binding):
+                return None
+        return block.whole(result.atom)
 
     return rule
 
 
-def _reshape(rows: Rows) -> Value:
-    """`reshape(x, s)[i] = reshape(x[i], s)` with `(n, *s)`."""
-    return rows.emit(rows.operands, shape=(rows.count, *rows.attrs["shape"]))
+@final
+class Block:
+    """A straight line of calls of operators, as one on all rows at once."""
+
+    def __init__(self, builder: Builder, count: Dim) -> None:
+        self._builder: Final = builder
+        self._count: Final = count
+        self._known: Final[dict[Expr, tuple[Value, Mask]]] = {}
+
+    def bind(self, atom: Expr, value: Value, mask: Mask) -> None:
+        """Let a value stand for an atom of the block."""
+        self._known[atom] = (value, mask)
+
+    def add(self, binding: Binding) -> bool:
+        """Add a binding of the block; return whether that was possible."""
+        found = self._value(binding.value)
+        if found is not None:
+            self._known[binding.var] = found
+        return found is not None
+
+    def whole(self, atom: Expr) -> Value:
+        """Return all rows of an atom of the block, repeated where they are the same."""
+        return all_rows(self._builder, *self._operand(atom), self._count)
+
+    def _operand(self, atom: Expr) -> tuple[Value, Mask]:
+        if isinstance(atom, Tuple) and atom.fields:
+            return self._tuple(atom)
+        return self._known.get(atom) or (self._builder.value(atom), False)
+
+    def _value(self, value: Expr) -> tuple[Value, Mask] | None:
+        match value:
+            case Call(Op(), args):
+                found = [self._operand(a) for a in args]
+                values, masks = [v for v, _ in found], [m for _, m in found]
+                if not any(map(is_any, masks)):
+                    atoms = tuple(v.atom for v in values)
+                    return self._builder.bind(replace(value, args=atoms)), False
+                whole = batched(self._builder, value, values, masks, self._count)
+                return None if whole is None else (whole, True)
+            case Tuple():
+                return self._tuple(value)
+            case TupleGet(source, index):
+                pack, mask = self._operand(source)
+                return pack[index], mask[index] if isinstance(mask, tuple) else mask
+            case _:
+                return None
+
+    def _tuple(self, value: Tuple) -> tuple[Value, Mask]:
+        found = [self._operand(f) for f in value.fields]
+        return self._builder.tuple([v for v, _ in found]), tuple(m for _, m in found)
 
 
-def _expand(rows: Rows) -> Value:
-    """`expand(x, s)[i] = expand(x[i], s)` with `(n, *s)`."""
-    size = rows.attrs["size"]
-    return rows.emit([rows.padded(0, len(size))], size=(rows.count, *size))
-
-
-def _sum_to(rows: Rows) -> Value:
-    """`sum_to(x, s)[i] = sum_to(x[i], s)` with `(n, 1, ..., *s)`, which has the rank of `x`."""
-    size = rows.attrs["size"]
-    missing = rows.rank() - len(size)
-    whole = rows.emit(rows.operands, size=(rows.count, *(ONE,) * missing, *size))
-    return whole.reshape(rows.count, *size)
-
-
-def _permute(rows: Rows) -> Value:
-    """`permute(x, p)[i] = permute(x[i], p)` with `(0, *(d + 1 for d in p))`."""
-    rank = rows.rank()
-    return rows.emit(rows.operands, dims=(0, *(d % rank + 1 for d in rows.attrs["dims"])))
-
-
-def _unsqueeze(rows: Rows) -> Value:
-    """`unsqueeze(x, d)[i] = unsqueeze(x[i], d)` with `d + 1`."""
-    return rows.emit(rows.operands, dim=rows.attrs["dim"] % (rows.rank() + 1) + 1)
-
-
-def _index(rows: Rows) -> Value | None:
-    """`x[:, s][i] = x[i][s]` for slices."""
-    spec = rows.attrs["spec"]
-    if any(rows.is_row[1:]) or any(entry[0] not in ("slice", "ellipsis") for entry in spec):
-        return None
-    return rows.emit(rows.operands, spec=(_WHOLE, *spec))
+def all_rows(builder: Builder, value: Value, mask: Mask, count: Dim) -> Value:
+    """Return a tensor, or a tuple of them, as rows, repeated where they are the same."""
+    if isinstance(value.ty, TupleType):
+        size = len(value.ty.fields)
+        masks = mask if isinstance(mask, tuple) else (mask,) * size
+        return builder.tuple([all_rows(builder, value[i], m, count) for i, m in enumerate(masks)])
+    return value if mask else value.expand((count, *value.shape))
 
 
 def _first_operand(rows: Rows) -> Value | None:
-    """The first operand may have further dims in front, which the result then has, too."""
-    return None if any(rows.is_row[1:]) else rows.emit(rows.operands)
+    """Return the value of an operator whose first operand may have further dims in front."""
+    return None if any(map(rows.has, range(1, len(rows.operands)))) else rows.emit(rows.operands)
 
 
-def _linear(rows: Rows) -> Value | None:
-    """`linear(x, w, b)[i] = linear(x[i], w, b)`."""
-    return _first_operand(rows) if rows.rank() else None
+def _cast_to_type(rows: Rows) -> Value:
+    """Return numbers converted to the type that Python's `int`, `float` or `bool` gives."""
+    return rows.operands[0].cast(known_dtype(rows.ty)).reshape(rows.count)
 
 
-def _matmul(rows: Rows) -> Value | None:
-    """`(x @ y)[i] = x[i] @ y[i]`, vectors as matrices of one row or column."""
-    (x, y), ranks = rows.operands, (rows.rank(0), rows.rank(1))
-    match tuple(rows.is_row):
-        case (True, False) if ranks[1] <= 2:
-            return rows.emit((x, y))
-        case (False, True) if ranks == (2, 1):
-            return rows.emit((y, x.transpose(0, 1)))
-        case (False, True) if ranks == (1, 1):
-            return rows.emit((y, x))
-        case (False, True) if ranks[0] <= 2 == ranks[1]:
-            return rows.emit((x, y))
-        case (True, True) if max(ranks) <= 2:
-            left = x.unsqueeze(1) if ranks[0] == 1 else x
-            right = y.unsqueeze(2) if ranks[1] == 1 else y
-            ty = type_of(rows.call)
-            assert isinstance(ty, TensorType)
-            return rows.emit((left, right)).reshape(rows.count, *ty.shape)
-        case _:
-            return None
+def _nll_grad_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    g, x, target, total = args
+    dim = class_dim(x.rank)
+    counts, chosen = counted(target, attrs["ignore_index"])
+    ones = (ONE,) * (x.rank - dim - 1)
+    numbers = x.builder.call(arange, (), {"end": x.shape[dim]}).reshape(x.shape[dim], *ones)
+    is_class = logical_and(equal(chosen.unsqueeze(dim), numbers), counts.unsqueeze(dim))
+    slope = g / total if attrs["reduction"] == "mean" else g
+    return where(is_class, -(slope.unsqueeze(dim) if slope.rank else slope), x.builder.zeros(x.ty))
 
 
-_ALONG: Final[Mapping[Op, Rule]] = {
-    softmax: _along("dim"),
-    log_softmax: _along("dim"),
-    cumsum: _along("dim"),
-    cumprod: _along("dim"),
-}
+def _array_equal_code(args: tuple[Value, ...], _: Mapping[str, Any]) -> Value:
+    left, right = args
+    if left.shape != right.shape:
+        return left.builder.constant(number=False, dtype=bool_)
+    return all_(equal(left, right)) if left.rank else equal(left, right)
+
 
 RULES: Final[Mapping[Op, Rule]] = {
-    **_ALONG,
-    transpose: _along("dim0", "dim1"),
-    swapaxes: _along("axis0", "axis1"),
-    flatten: _along("start_dim", "end_dim"),
-    reshape: _reshape,
-    expand: _expand,
-    sum_to: _sum_to,
-    permute: _permute,
-    unsqueeze: _unsqueeze,
-    index: _index,
-    linear: _linear,
-    embedding: _first_operand,
-    matmul: _matmul,
+    **views.RULES,
+    **indexing.RULES,
+    **products.RULES,
+    **images.RULES,
+    **random.RULES,
+    frozen: _first_operand,
+    param: _first_operand,
+    to_int: _cast_to_type,
+    to_float: _cast_to_type,
+    to_bool: _cast_to_type,
 }
 """The rules of single operators; pointwise operators and reductions share one each."""
+
+BODIES: Final[Mapping[Op, Body]] = {
+    **indexing.BODIES,
+    **images.BODIES,
+    **random.BODIES,
+    array_equal: _array_equal_code,
+    nll_loss_grad: _nll_grad_code,
+}
+"""Equivalent code of one row, for primitives that have no body of their own."""
+
+_ALONG: Final = frozenset((softmax, log_softmax, cumsum, cumprod))
+"""Library operators that give a value for all operands of their types."""
