@@ -9,7 +9,6 @@ operand it is stopped, so nothing here hides what a kernel would do there.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, assert_never, final
 
@@ -36,14 +35,6 @@ from .scalars import TorchScalars, TorchValue, tensor_of
 
 Size: TypeAlias = Callable[[Dim], int]
 Coordinate: TypeAlias = "torch.Tensor | int"
-
-_BITS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
-}
 
 
 class UndefinedElementsError(Exception):
@@ -153,10 +144,6 @@ class TorchElements(TorchScalars):
             return Dim.of(int(value)) if value >= 0 else size + int(value)
         whole = value.to(torch.int64)
         return self._named(torch.where(whole < 0, whole + self.value(size), whole))
-
-    def bits(self, a: TorchValue, operator: str, b: TorchValue, /) -> TorchValue:
-        """Return integers combined bit by bit."""
-        return _BITS[operator](a, b)
 
     # Values of several dtypes meet in one body, so a number follows its neighbours.
 

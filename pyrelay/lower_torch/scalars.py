@@ -29,6 +29,15 @@ _LOGICAL: Final[dict[str, Callable[[Any, Any], TorchValue]]] = {
 }
 
 
+_BITS: Final[dict[str, Callable[[Any, Any], TorchValue]]] = {
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
+
+
 def is_tensor(value: TorchValue) -> bool:
     """Return whether the value is a tensor rather than a Python number."""
     return isinstance(value, torch.Tensor)
@@ -134,6 +143,14 @@ class TorchScalars(TorchFunctions):
 
     def logical_not(self, a: TorchValue, /) -> TorchValue:
         return torch.logical_not(a) if isinstance(a, torch.Tensor) else not a
+
+    def bits(self, a: TorchValue, operator: str, b: TorchValue, /) -> TorchValue:
+        return _BITS[operator](a, b)
+
+    def bit_not(self, a: TorchValue, /) -> TorchValue:
+        if isinstance(a, torch.Tensor):
+            return torch.bitwise_not(a)
+        return not a if isinstance(a, bool) else ~int(a)
 
     def where(self, condition: TorchValue, a: TorchValue, b: TorchValue, /) -> TorchValue:
         if isinstance(condition, torch.Tensor):

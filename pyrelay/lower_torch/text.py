@@ -73,6 +73,13 @@ _LOGICAL: Final[dict[str, tuple[ast.operator, Callable[[Any, Any], Any]]]] = {
 }
 
 
+_BITS: Final = {
+    "&": _operator(ast.BitAnd(), operator.and_),
+    "|": _operator(ast.BitOr(), operator.or_),
+    "^": _operator(ast.BitXor(), operator.xor),
+}
+
+
 @final
 class TextScalars(TorchFunctions):
     """The arithmetic of one call, as terms; numbers take `dtype` where they meet a tensor."""
@@ -119,6 +126,17 @@ class TextScalars(TorchFunctions):
         if a.is_bool and b.is_bool:
             return Term((a, b), lambda x, y: code.binary(node, x, y), _joint(a, b), bool_)
         return self.called(f"logical_{name}", a, b, dtype=bool_)
+
+    def bits(self, a: Term, operator: str, b: Term, /) -> Term:
+        """Return two integers or bools combined bit by bit."""
+        return _BITS[operator](self, a, b)
+
+    def bit_not(self, a: Term, /) -> Term:
+        """Return each bit of a value the other way round."""
+        if a.is_bool:
+            return self.logical_not(a)
+        code = self.context.code
+        return Term((a,), lambda x: code.unary(ast.Invert(), x), a.form, a.dtype)
 
     def folded(self, fold: Callable[..., Any], *operands: Term) -> Term | None:
         """Return the result of known numbers; None where that is for the running program to

@@ -9,7 +9,7 @@ from ..ir.op import Op
 from ..ir.types import DType, DTypeKind
 from ..operators.composite import elementwise
 from ..operators.host import sizes
-from ..operators.primitive import activation, arithmetic, compare, create, math, view
+from ..operators.primitive import activation, arithmetic, bitwise, compare, create, math, view
 from ..operators.primitive.reduce import sum_to
 from . import attributes
 from .attributes import Attribute
@@ -79,6 +79,10 @@ ELEMENTWISE: Final = (
     _binary("logical_or", compare.logical_or),
     _binary("logical_xor", compare.logical_xor),
     _unary("logical_not", compare.logical_not),
+    _binary("bitwise_and", bitwise.bitwise_and),
+    _binary("bitwise_or", bitwise.bitwise_or),
+    _binary("bitwise_xor", bitwise.bitwise_xor),
+    _unary("bitwise_not", bitwise.bitwise_not),
     _unary("negative", arithmetic.negative),
     _unary("abs", arithmetic.abs_),
     _unary("sign", arithmetic.sign),

@@ -24,9 +24,9 @@ from ...ir.types import (
     show,
 )
 from ...operators.primitive.arithmetic import add, multiply, subtract
+from ...operators.primitive.bitwise import bitwise_or
 from ...operators.primitive.compare import cast
 from ...operators.primitive.create import full, full_like
-from ...operators.primitive.masks import bitwise_or
 from ...operators.primitive.random import uniform
 from ..operators import OperatorCall, is_literal
 from ..solver import Solver

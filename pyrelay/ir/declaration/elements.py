@@ -69,7 +69,3 @@ class Elements(Scalars, Protocol):
         """Return an integer value as a coordinate of a dim of this size; negative values count from
         the end. The body promises that the result lies inside."""
         ...
-
-    def bits(self, a: Any, operator: str, b: Any, /) -> Any:
-        """Return `a operator b` of two integer values, `operator` one of `& | ^ << >>`."""
-        ...

@@ -38,6 +38,7 @@ class Scalars(Protocol):
     def minimum(self, a: Any, b: Any, /) -> Any: ...
     def maximum(self, a: Any, b: Any, /) -> Any: ...
     def logical_not(self, a: Any, /) -> Any: ...
+    def bit_not(self, a: Any, /) -> Any: ...
     def where(self, condition: Any, a: Any, b: Any, /) -> Any: ...
     def isnan(self, a: Any, /) -> Any: ...
     def isfinite(self, a: Any, /) -> Any: ...
@@ -57,6 +58,11 @@ class Scalars(Protocol):
 
     def logical(self, name: str, a: Any, b: Any, /) -> Any:
         """Return two truth values combined: `name` is `and`, `or` or `xor`."""
+        ...
+
+    def bits(self, a: Any, operator: str, b: Any, /) -> Any:
+        """Return `a operator b` of two integers or bools bit by bit, `operator` one of
+        `& | ^ << >>`."""
         ...
 
     def exp(self, a: Any, /) -> Any:
@@ -145,6 +151,15 @@ class Scalars(Protocol):
 
     def logical_xor(self, a: Any, b: Any, /) -> Any:
         return self.logical("xor", a, b)
+
+    def bit_and(self, a: Any, b: Any, /) -> Any:
+        return self.bits(a, "&", b)
+
+    def bit_or(self, a: Any, b: Any, /) -> Any:
+        return self.bits(a, "|", b)
+
+    def bit_xor(self, a: Any, b: Any, /) -> Any:
+        return self.bits(a, "^", b)
 
     def sub_product(self, a: Any, b: Any, c: Any, /) -> Any:
         """Return `a - b * c`."""

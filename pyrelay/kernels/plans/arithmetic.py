@@ -214,6 +214,15 @@ class TermArithmetic(Elements):
     def logical_not(self, a: Term, /) -> Term:
         return self._terms.make("eq", self._typed(a), self.const(0), dtype=bool_)
 
+    def bits(self, a: Term, operator: str, b: Term, /) -> Term:
+        return self._binary(operator, a, b)
+
+    def bit_not(self, a: Term, /) -> Term:
+        if self._is_bool(a):
+            return self.logical_not(a)
+        low, high = _RANGES[self._common(a, a)]
+        return self.bits(a, "^", self.const(-1 if low < 0 else high))
+
     def where(self, condition: Term, a: Term, b: Term, /) -> Term:
         dtype = self._common(a, b)
         if a.dtype is None and b.dtype is None:
@@ -256,10 +265,6 @@ class TermArithmetic(Elements):
         if value.op == "const":
             return Dim.of(int(value.detail)) + (size if value.detail < 0 else 0)
         return self._new_coordinate(self, self.cast(value, int64), size)
-
-    def bits(self, a: Term, operator: str, b: Term, /) -> Term:
-        """Return two integers combined bit by bit."""
-        return self._binary(operator, a, b)
 
 
 def _converted(value: Any, dtype: DType) -> Any:

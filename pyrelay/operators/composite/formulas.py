@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration.scalars import Scalars, compute_dtype
 from ...ir.op import Op
 from ...ir.types import UNIT, DType
-from ..primitive import activation, arithmetic, compare, math
+from ..primitive import activation, arithmetic, bitwise, compare, math
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,10 @@ SCALARS: Final = {
     "sign": arithmetic.sign,
     "minimum": arithmetic.minimum,
     "maximum": arithmetic.maximum,
+    "bit_and": bitwise.bitwise_and,
+    "bit_or": bitwise.bitwise_or,
+    "bit_xor": bitwise.bitwise_xor,
+    "bit_not": bitwise.bitwise_not,
     "round": math.round_,
     "sigmoid": activation.sigmoid,
     "eq": compare.equal,

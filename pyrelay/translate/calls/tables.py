@@ -17,12 +17,12 @@ from ...operators.matrices import products as linalg
 from ...operators.primitive import (
     activation,
     arithmetic,
+    bitwise,
     compare,
     create,
     extrema,
     gathering,
     join,
-    masks,
     parts,
     reduce,
     scan,
@@ -40,9 +40,9 @@ BINARY: Final[dict[type[ast.operator], Op]] = {
     ast.Mod: arithmetic.mod,
     ast.Pow: arithmetic.power,
     ast.MatMult: linalg.matmul,
-    ast.BitAnd: masks.bitwise_and,
-    ast.BitOr: masks.bitwise_or,
-    ast.BitXor: masks.bitwise_xor,
+    ast.BitAnd: bitwise.bitwise_and,
+    ast.BitOr: bitwise.bitwise_or,
+    ast.BitXor: bitwise.bitwise_xor,
 }
 COMPARISON: Final[dict[type[ast.cmpop], Op]] = {
     ast.Eq: compare.equal,
@@ -56,7 +56,7 @@ COMPARISON: Final[dict[type[ast.cmpop], Op]] = {
 UNARY: Final[dict[type[ast.unaryop], Op]] = {
     ast.USub: arithmetic.negative,
     ast.Not: compare.logical_not,
-    ast.Invert: masks.bitwise_not,
+    ast.Invert: bitwise.bitwise_not,
 }
 
 BUILTINS: Final[dict[Callable[..., Any], Op]] = {
@@ -107,10 +107,10 @@ METHODS: Final[dict[str, Op]] = {
     "asinh": math_ops.asinh,
     "atan": math_ops.atan,
     "atanh": math_ops.atanh,
-    "bitwise_and": masks.bitwise_and,
-    "bitwise_not": masks.bitwise_not,
-    "bitwise_or": masks.bitwise_or,
-    "bitwise_xor": masks.bitwise_xor,
+    "bitwise_and": bitwise.bitwise_and,
+    "bitwise_not": bitwise.bitwise_not,
+    "bitwise_or": bitwise.bitwise_or,
+    "bitwise_xor": bitwise.bitwise_xor,
     "bmm": products.bmm,
     "broadcast_to": view.expand,
     "ceil": math_ops.ceil,

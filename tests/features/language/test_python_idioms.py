@@ -75,6 +75,15 @@ def ones(n: int) -> int:
     return count
 
 
+def bits_set(n: int) -> int:
+    count, odd = 0, 0
+    while n:
+        odd = odd ^ (n & 1) | (odd & 2)
+        n = n & (n - 1)
+        count += 1
+    return 100 * count + odd + (~count)
+
+
 def halvings(x: float) -> int:
     count = 0
     while (x and count < 5) or not count:
@@ -106,6 +115,7 @@ PROGRAMS = [
     (kept_beside_all, XS),
     (squares_side_by_side, XS),
     *((ones, n) for n in (0, 1, 11, -1 + 2**40)),
+    *((bits_set, n) for n in (0, 7, 255, 2**40 + 5)),
     *((halvings, x) for x in (0.0, 0.75, 3.0, float("nan"))),
     *((letters, word) for word in ("", "abc")),
     *((left_over, xs) for xs in (XS, XS[1:2], [])),
