@@ -420,8 +420,11 @@ class Elaborator:
     def _transform(self, expr: Transform) -> Steps[Expr]:
         found = self._found.transforms[expr]
         function = yield self.walk(expr.function)
-        ty = self.final(found.result)
-        return replace(expr, function=function, options=found.options, ty=ty)
+        rules: list[Expr] = []
+        for rule in expr.rules:
+            rules += ((yield self.walk(rule)),)
+        made = replace(expr, function=function, rules=tuple(rules), ty=self.final(found.result))
+        return replace(made, options=found.options)
 
     def _match(self, expr: Match, wanted: Type | None) -> Steps[Expr]:
         ty = self.final(self._found.types[expr])

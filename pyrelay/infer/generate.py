@@ -72,7 +72,7 @@ from .own_sizes import Adapt, adapting, arriving
 from .patterns import ContentConstraint, declare_pattern
 from .records import maker_of, with_own_sizes
 from .solver import Place, Solver
-from .transforms import TransformConstraint
+from .user_derivatives import AnyTransform, constraint_of
 from .worklist import Worklist
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Generator:
         self.arrived: Final[dict[Function | Var, Reading]] = {}
         """The results of functions, and values of annotated names, that were brought to other
         types."""
-        self.transforms: Final[dict[Transform, TransformConstraint]] = {}
+        self.transforms: Final[dict[Transform, AnyTransform]] = {}
         self.around: Final[dict[Function, Function | None]] = {}
         """The local functions, each with the one around it."""
         self._own: Substitution = Substitution({}, {})
@@ -477,11 +477,11 @@ class Generator:
         return UNIT
 
     def _transform(self, expr: Transform) -> Steps[Type]:
-        function = yield self.walk(expr.function)
-        result = self.solver.fresh()
-        constraint = TransformConstraint(expr, function, result)
-        self.transforms[expr] = constraint
-        self.work.add(constraint)
+        types: list[Type] = []
+        for function in (expr.function, *expr.rules):
+            types += ((yield self.walk(function)),)
+        self.transforms[expr] = made = constraint_of(expr, types, result := self.solver.fresh())
+        self.work.add(made)
         return result
 
     def _match(self, expr: Match) -> Steps[Type]:

@@ -105,6 +105,8 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((value, cotangents))
         case Rule.VJP:
             return TupleType((value, FnType((value,), cotangents)))
+        case Rule.CUSTOM_VJP:
+            raise AssertionError("typed with its rules")
         case _:
             assert_never(rule)
 

@@ -273,7 +273,8 @@ class _Stream:
             case RefWrite(ref, value):
                 return ("ref_write", ref, value)
             case Transform(rule, function, options, captures):
-                return (f"transform {rule.value} {options!r} {captures}", function)
+                text = f"transform {rule.value} {options!r} {captures}"
+                return (text, function, *expr.rules)
             case other:
                 assert_never(other)
 

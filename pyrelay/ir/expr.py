@@ -219,10 +219,12 @@ class Transform:
 
     With `f: (A1, ..., An) -> B`, and `Awrt` the types of the parameters that `options` names: grad
     gives `(A...) -> Awrt` (a tuple if there are several), value_and_grad `(A...) -> (B, Awrt)`, vjp
-    `(A...) -> (B, fn(B) -> Awrt)`. With `has_aux`, `B` is `(loss, aux)`.
+    `(A...) -> (B, fn(B) -> Awrt)`. With `has_aux`, `B` is `(loss, aux)`. custom_vjp gives `f`
+    itself, with a derivative that the user writes: `rules` are a forward function
+    `(A...) -> (B, R)` and a backward function `(R, B) -> Awrt`.
 
     The first `captures` parameters of `f` are what a closure has captured. They come first in what
-    is made too, unchanged, and options do not count them.
+    is made too, and in `rules`, unchanged, and options do not count them.
     """
 
     rule: Rule
@@ -230,6 +232,7 @@ class Transform:
     options: Options
     captures: int = 0
     ty: Type | None = None
+    rules: tuple[Expr, ...] = ()
     span: Span = field(kw_only=True)
 
 

@@ -14,6 +14,13 @@ class Rule(Enum):
     GRAD = "grad"
     VALUE_AND_GRAD = "value_and_grad"
     VJP = "vjp"
+    CUSTOM_VJP = "custom_vjp"
+
+    @property
+    def is_annotation(self) -> bool:
+        """Whether what is made is the function itself, and the rule only says how the transforms
+        around it go through."""
+        return self in RULE_COUNTS
 
 
 @final
@@ -50,5 +57,9 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.GRAD: Differentiation,
     Rule.VALUE_AND_GRAD: Differentiation,
     Rule.VJP: Differentiation,
+    Rule.CUSTOM_VJP: Differentiation,
 }
 """The options of each transform. In text they are attributes, by the names of the fields."""
+
+RULE_COUNTS: Final[Mapping[Rule, int]] = {Rule.CUSTOM_VJP: 2}
+"""How many functions an annotation takes behind the one that it is of."""

@@ -171,7 +171,10 @@ _SHAPES: Final[dict[type[Expr], _Shape]] = {
     RefCreate: _Shape(lambda e: (e.value,), lambda e, rest: replace(e, value=next(rest))),
     RefRead: _Shape(lambda e: (e.ref,), lambda e, rest: replace(e, ref=next(rest))),
     RefWrite: _Shape(lambda e: (e.ref, e.value), _rebuild_write),
-    Transform: _Shape(lambda e: (e.function,), lambda e, rest: replace(e, function=next(rest))),
+    Transform: _Shape(
+        lambda e: (e.function, *e.rules),
+        lambda e, rest: replace(e, function=next(rest), rules=tuple(rest)),
+    ),
 }
 """Every class of `Expr`; a test holds the two together."""
 

@@ -306,7 +306,7 @@ class _Printer:
             case RefWrite(ref, value):
                 yield self._applied("ref_write", (ref, value), indent)
             case Transform():
-                yield self._applied(transform_text(expr), (expr.function,), indent)
+                yield self._applied(transform_text(expr), (expr.function, *expr.rules), indent)
             case other:
                 assert_never(other)
         yield self._span(expr.span)

@@ -182,7 +182,10 @@ class Expressions:
         return found
 
     def _transform(self, transform: Transform) -> ast.expr:
-        (function,) = self.operands((transform.function,))
+        function, *rules = self.operands((transform.function, *transform.rules))
+        head = syntax.attribute(self.file.use("relay"), transform.rule.value)
+        if transform.rule.is_annotation:
+            return syntax.call(syntax.call(head, rules), [function])
         keywords: dict[str, ast.expr] = {}
         options = transform.options
         wrt = options.wrt
@@ -192,7 +195,6 @@ class Expressions:
             keywords["wrt"] = syntax.tuple_of([self._parameter(transform, i) for i in wrt])
         if options.has_aux:
             keywords["has_aux"] = ast.Constant(True)
-        head = syntax.attribute(self.file.use("relay"), transform.rule.value)
         return syntax.call(head, [function], keywords)
 
     def _parameter(self, transform: Transform, index: int) -> ast.expr:

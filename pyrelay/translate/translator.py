@@ -26,6 +26,7 @@ from . import entries
 from .calls.expressions import expression
 from .calls.functions import annotated_definition
 from .calls.method_calls import chosen_method, own_class
+from .calls.user_rules import with_rules
 from .context import Context, ModelParts
 from .control.debugging import source_functions
 from .control.statements import function_body
@@ -304,7 +305,7 @@ def _translate_instance(program: Program, instance: Instance) -> None:
     except NotSupplied:
         program.report(UnknownModel(definition.source.head))
         return
-    program.functions[name] = Function(
+    made = Function(
         params,
         body,
         signature.result,
@@ -312,6 +313,7 @@ def _translate_instance(program: Program, instance: Instance) -> None:
         definition.name,
         span=definition.source.head.using(cx.uses),
     )
+    program.functions[name] = with_rules(cx, name, made)
     if cx.sites is not None:
         cx.sites.check(program.report)
 

@@ -41,6 +41,7 @@ WITHOUT_A_PLACE = {
     "gradient/exported_model",
     "gradient/function_before_the_model",
     "gradient/of_a_value",
+    "gradient/rules_above_a_plain_function",
     "language/decorated_class",
     "language/module_of_torch",
     "language/no_source",

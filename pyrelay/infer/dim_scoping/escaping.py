@@ -62,7 +62,7 @@ class _Search:
         for function in self._functions:
             nodes = list(post_order(function))
             used = {n.callee for n in nodes if isinstance(n, Call)}
-            used |= {n.function for n in nodes if isinstance(n, Transform)}
+            used |= {f for n in nodes if isinstance(n, Transform) for f in (n.function, *n.rules)}
             for node in nodes:
                 if not isinstance(node, GlobalVar) or node in used:
                     continue

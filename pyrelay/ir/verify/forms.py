@@ -80,7 +80,8 @@ def _bodies(node: Expr) -> tuple[list[Expr], list[Expr]]:
 
 def functions_are_global(scene: Scene) -> Iterator[Finding]:
     """There are no local functions; a function is mentioned only to call or to transform it."""
-    transformed = {n.function for n in scene.nodes if isinstance(n, Transform)}
+    transforms = [n for n in scene.nodes if isinstance(n, Transform)]
+    transformed = {f for n in transforms for f in (n.function, *n.rules)}
     for node in scene.nodes:
         if isinstance(node, Function) and node is not scene.function:
             yield node, "a function is local"

@@ -37,6 +37,7 @@ from ...ir.types import Type
 from .bodies import subpatterns
 from .cotangents.cells import NO_CELLS, Cells
 from .cotangents.masks import Masks, is_constant, join_masks, ones
+from .ruled import rule_of
 
 if TYPE_CHECKING:
     from .bodies import Body, Source, Step
@@ -114,6 +115,13 @@ class Activity:
     def _solve(self, name: str, mask: int, *, forwards: bool) -> Steps[Flow]:
         flow = Flow()
         flow.enter(name, mask)
+        source = self._graph.source(name)
+        if rule_of(source.function) is not None:
+            # Its rules tell nothing of leaves: each may depend on each.
+            every = source.function.params if not forwards else (source.body.result,)
+            width = sum(self._leaves.width(type_of(e)) for e in every)
+            flow.leave(name, ones(width) if mask else 0)
+            return flow
         while flow.changed:
             flow.changed = False
             for member in list(flow.inward):

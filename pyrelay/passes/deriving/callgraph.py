@@ -16,8 +16,10 @@ from ...ir.expr import Call, Var
 from ...ir.traverse import run
 from ...ir.types import as_arguments
 from .bodies import Body, Reader, Source, Step, callee_name
+from .ruled import rule_of
 
 if TYPE_CHECKING:
+    from ...ir.expr import Function
     from .leaves import Leaves
     from .store import Store
 
@@ -44,7 +46,12 @@ class CallGraph:
         found = self._sources.get(name)
         if found is None:
             reader = Reader(self._leaves, self._store.opaque)
-            found = self._sources[name] = run(reader.read(name, self._store.functions[name]))
+            function = self._store.functions[name]
+            if rule_of(function) is not None:
+                found = _unread(name, function)
+            else:
+                found = run(reader.read(name, function))
+            self._sources[name] = found
         return found
 
     def group(self, name: str) -> tuple[str, ...]:
@@ -123,6 +130,11 @@ class CallGraph:
                 found[callee].discard(index)
                 dropped = True
         return dropped
+
+
+def _unread(name: str, function: Function) -> Source:
+    """Return a ruled function: all that is known of it is its result."""
+    return Source(name, function, Body((), Var("result", function.result, span=function.span)))
 
 
 def _ends(name: str, root: Body) -> dict[Body, tuple[bool, bool]]:

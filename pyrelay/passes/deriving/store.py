@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.call_graph import CallGraph, reachable
 from ...ir.names import Names
+from .ruled import opaque
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,9 +47,9 @@ class Store:
             self._data.fresh(constructor.name)
 
     def graph(self, name: str) -> CallGraph:
-        """Return the call graph of what a function reaches."""
+        """Return the call graph of what a function reaches; a ruled one calls nothing in it."""
         reached = reachable(self.functions, (name,))
-        return CallGraph({n: self.functions[n] for n in reached})
+        return CallGraph({n: opaque(self.functions[n]) for n in reached})
 
     def function_name(self, hint: str) -> str:
         """Return a name for a new function."""

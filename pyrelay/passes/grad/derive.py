@@ -23,6 +23,7 @@ from ..deriving.cotangents.cotangents import Cotangents
 from ..deriving.cotangents.masks import bits, join_masks
 from ..deriving.instantiation import call_instance, match_types, type_arguments
 from ..deriving.leaves import Leaves
+from ..deriving.ruled import rule_of
 from .backward import Backward
 from .code import Ending, PulledCall, Scope, Work
 from .finish import kept_residuals, one_or_tuple, settle
@@ -33,6 +34,7 @@ from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
 from .reverse import Sweep
 from .saved_values import Collector
+from .user_rules import RuledDerivation
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
@@ -96,7 +98,18 @@ class _Derivation:
                 found = (member.source, member.varied, member.useful)
                 self._instances.setdefault(found, member)
             return self._instances.setdefault(key, derivation.group[name])
-        instance = self._instances[key] = yield self._plain(name, varied, useful, flow)
+        if rule_of(self.store.functions[name]) is not None:
+            instance = self._ruled(name, varied, useful)
+        else:
+            instance = yield self._plain(name, varied, useful, flow)
+        self._instances[key] = instance
+        return instance
+
+    def _ruled(self, name: str, varied: int, useful: int) -> Instance:
+        """Return the instance of a function with a derivative of its own."""
+        instance = self.new_instance(name, varied, useful)
+        derivation = RuledDerivation(self.store, self.leaves, self.border, instance)
+        self.problems.extend(p for p in derivation.derive() if p not in self.problems)
         return instance
 
     def new_instance(self, name: str, varied: int, useful: int) -> Instance:

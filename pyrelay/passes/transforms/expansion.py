@@ -39,11 +39,19 @@ from ..base import Context, Opaque, Pass, nothing_opaque
 from ..closures import EverNewTypes, NotFirstOrder, first_order
 from ..deriving.deriver import Deriver, Wanted
 from ..deriving.leaves import GrowingType
+from ..deriving.ruled import (
+    has_annotations,
+    has_derivatives,
+    has_transforms,
+    rule_of,
+    without_rules,
+)
 from ..deriving.store import Store
 from ..grad import ReverseMode
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
-from .lifting import Known, Lifter, NotLocal, has_transforms, rewrite_calls
+from .lifting import Known, Lifter, NotLocal, rewrite_calls
 from .overlay import lay_over
+from .settling import settled
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -63,14 +71,22 @@ def expand_transforms(
         if len(reached) < len(module.functions):
             kept = {n: f for n, f in module.functions.items() if n in reached}
             module = replace(module, functions=kept)
-    if not any(map(has_transforms, module.functions.values())):
-        return module
+    if not any(map(has_derivatives, module.functions.values())):
+        return _without_rules(module)
     expansion = _Expansion(module, opaque)
     expansion.run()
     if expansion.problems:
         raise CheckError(*expansion.problems)
     expansion.finish()
-    return Module(expansion.store.functions, expansion.store.adts)
+    return _without_rules(Module(expansion.store.functions, expansion.store.adts))
+
+
+def _without_rules(module: Module) -> Module:
+    """Return the module without annotations of functions; itself if it has none."""
+    if not any(map(has_annotations, module.functions.values())):
+        return module
+    plain = {name: without_rules(f, module.functions) for name, f in module.functions.items()}
+    return replace(module, functions=plain)
 
 
 @final
@@ -187,6 +203,9 @@ class _Expansion:
         function = self.store.functions[name]
         lifter = Lifter(self.store, name)
         for var, transform in _transforms(function):
+            if transform.rule.is_annotation:
+                self._settle(lifter, var, transform)
+                continue
             try:
                 known = lifter.resolve(transform.function, type_of(transform.function))
             except NotLocal:
@@ -197,6 +216,14 @@ class _Expansion:
                 expanded = Known(target, known.captures, known.sizes)
                 lifter.expanded(var, transform, expanded)
         self.store.functions[name] = rewrite_calls(function, lifter)
+
+    def _settle(self, lifter: Lifter, var: Var, transform: Transform) -> None:
+        """Make a ruled function of a transform that annotates one, where its code is at hand. A
+        gradient that meets another one waits for it."""
+        try:
+            lifter.expanded(var, transform, settled(lifter, transform))
+        except NotLocal:
+            return
 
     def _target(self, owner: str, known: Known, transform: Transform) -> str | None:
         """Return the function that a transform stands for; None if there is none (yet)."""
@@ -288,6 +315,8 @@ class _Expansion:
 
 def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
     """Return the transforms of a function with the variables bound to them, inner ones first."""
+    if rule_of(function) is not None:
+        return
     owners = {value: var for var, value in definitions(function).items()}
     for node in post_order(function):
         if isinstance(node, Transform):

@@ -32,6 +32,7 @@ from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
 from ...operators.builder import Builder
 from ..deriving.copying import Copier
 from ..deriving.instantiation import match_types, type_arguments
+from ..deriving.ruled import has_transforms
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -128,7 +129,7 @@ class Lifter:
         )
         known = Known(mention.name)
         body = self.call(known, params, ty.result, mention.span)
-        return Known(self._add(mention.name, params, body))
+        return Known(self.define(mention.name, params, body))
 
     def _lift(self, var: Var) -> Known:
         group = {v: rewrite_calls(f, self) for v, f in self._group(var).items()}
@@ -153,7 +154,7 @@ class Lifter:
             span=var.span,
         )
         body = call_directly(run(copier.copy(block)), self)
-        name = self._add(f"{self._owner}.{var.name}", (*leading, *own), body)
+        name = self.define(f"{self._owner}.{var.name}", (*leading, *own), body)
         return Known(name, captures, tuple(builder.bindings))
 
     def _group(self, var: Var) -> dict[Var, Function]:
@@ -168,7 +169,7 @@ class Lifter:
                 pending += reversed(list(inside))
         return found
 
-    def _add(self, hint: str, params: Iterable[Var], body: Expr) -> str:
+    def define(self, hint: str, params: Iterable[Var], body: Expr) -> str:
         """Define a global function; give its name."""
         params = tuple(params)
         types = tuple(type_of(p) for p in params)
@@ -214,11 +215,6 @@ def _holds_functions(ty: Type) -> bool:
 
 
 # Transforms that are expanded, in the function that holds them.
-
-
-def has_transforms(function: Function) -> bool:
-    """Return whether a transform stands in a function."""
-    return any(isinstance(node, Transform) for node in post_order(function))
 
 
 def rewrite_calls(function: Function, lifter: Lifter) -> Function:

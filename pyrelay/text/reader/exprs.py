@@ -15,7 +15,6 @@ from lark import Token
 
 from ...diagnostics.catalogue.text import (
     DefinedTwice,
-    MalformedType,
     MisplacedType,
     RecursiveValue,
     UnboundVariable,
@@ -42,19 +41,16 @@ from ...ir.expr import (
     RefRead,
     RefWrite,
     Rule,
-    Transform,
     Tuple,
     TupleGet,
     Var,
 )
 from ...ir.op import Op
-from ...ir.transforms import OPTIONS
 from ...ir.traverse import Steps, pattern_vars
 from ...ir.types import BOOL, STR, TupleType, Type
 from ...relay05.imported import Imported
 from ..constants import constant_type
 from ..implied import KNOWN_ALONE, Implied
-from ..json_fields import check_fields
 from ..lexis import TRANSFORMS, variable_text
 from . import literals as read_literals
 from .attributes import AttributeReader
@@ -62,6 +58,7 @@ from .blocks import Groups, Nodes
 from .chains import ChainReader
 from .patterns import pattern
 from .place import Syntax, tree_of, trees_of, word_of
+from .transforms import transform_of
 from .types import Signature, TypeReader
 from .vocabulary import Vocabulary
 
@@ -422,16 +419,16 @@ class ExprReader:
         return self._words.callee(word, self._place.of(tree, tree.children[1]))
 
     def _transform(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:
-        name, options, function, written = tree.children
+        name, options, *functions, written = tree.children
         rule = TRANSFORMS.get(str(name))
         if rule is None:
             assert isinstance(name, Token)
             near = nearest(str(name), TRANSFORMS)
             raise CheckError(UnknownOperator(self._place.of(name), str(name), near))
         attrs = yield self._attributes.read(trees_of(tree_of(options)))
-        value = yield self.expr(tree_of(function), None)
+        values = yield self._exprs(map(tree_of, functions))
         span = self._place.of(tree, written)
-        return self._transformed(rule, (value,), attrs, span, expected)
+        return self._transformed(rule, values, attrs, span, expected)
 
     def _transformed(
         self,
@@ -441,16 +438,7 @@ class ExprReader:
         span: Span,
         expected: Type | None,
     ) -> Expr:
-        kind, captures = OPTIONS[rule], options.pop("captures", 0)
-        try:
-            read = kind(**options)
-            check_fields(read)
-        except TypeError:
-            read = None
-        if read is None or type(captures) is not int or captures < 0 or len(values) != 1:
-            form = f"{rule.value}{{{kind.form}}}(@f)"
-            raise CheckError(MalformedType(span, f"`{rule.value}` is not used so", f"`{form}`"))
-        made = Transform(rule, values[0], read, captures, span=span)
+        made = transform_of(rule, values, options, span)
         return self._made(made, expected)
 
     def _ref(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:

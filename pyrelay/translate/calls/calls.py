@@ -69,6 +69,7 @@ from .library import library_call
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
 from .operators import operator_call
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
+from .user_rules import applied_rules
 
 
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -107,6 +108,9 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Expr]:
+    ruled = applied_rules(cx, node)
+    if ruled is not None:
+        return (yield ruled)
     callee = yield _callee(cx, node)
     if entry is not None and entry.function is not None:
         return (yield local_call(cx, node, callee, entry.function))

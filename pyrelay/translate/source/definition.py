@@ -63,14 +63,31 @@ class Owner:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class UserRules:
+    """A derivative that the user writes: the functions that a transform calls instead of looking
+    into the function."""
+
+    rule: Rule
+    functions: tuple[Definition, ...]
+
+
+@final
 class Definition:
     """A Python function that was decorated with `@relay` or `@relay_model`, or a method of a frozen
     dataclass."""
 
-    def __init__(self, function: FunctionType, kind: Kind, owner: Owner | None = None) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        kind: Kind,
+        owner: Owner | None = None,
+        rules: UserRules | None = None,
+    ) -> None:
         self.function: Final = function
         self.kind: Final = kind
         self.owner: Final = owner
+        self.rules: Final = rules
         name = function.__name__
         self.name: Final = name if owner is None else f"{owner.name}.{name}"
         self.around: Final = self._annotation_names() if owner is None else owner.names
@@ -78,6 +95,10 @@ class Definition:
 
     def __repr__(self) -> str:
         return f"<relay {self.kind.value} {self.name}>"
+
+    def ruled(self, rules: UserRules) -> Definition:
+        """Return the same function with a derivative of its own."""
+        return Definition(self.function, self.kind, self.owner, rules)
 
     @property
     def place(self) -> tuple[str, str]:

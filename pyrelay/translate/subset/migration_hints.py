@@ -85,8 +85,6 @@ CONTEXTS: Final = {
 
 NOT_YET: Final[dict[str, str]] = {
     "checkpoint": "leave it out: it saves memory and changes no value",
-    "custom_vjp": "`@relay.operator(type_rule=..., grad=..., samples=...)` has a gradient of its "
-    "own",
     "hessian": "a column of it is `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`, for `v` "
     "a row of the identity",
     "hvp": "write `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`",

@@ -1,0 +1,85 @@
+"""Mistakes in derivatives that users write (RL340 to RL349)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMismatch:
+    """A rule of a derivative does not fit the function that it is for.
+
+    With `f: A -> B`, `relay.custom_vjp(fwd, bwd)` takes `fwd: A -> (B, R)`, whose second result is
+    anything that the backward function needs, and `bwd: (R, B) -> dA`. `dA` has a cotangent for
+    each parameter that holds floats, of the type of the parameter: one bare, several as a tuple.
+    Integers, bools and strings have none.
+    """
+
+    span: Span
+    used: Span
+    rule: str
+    form: str
+    why: str
+    wanted: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL340",
+            title=f"this function does not fit as a rule of `relay.{self.rule}`",
+            primary=Label(self.span, f"it {self.why}"),
+            secondary=() if self.used == self.span else (Label(self.used, "the derivative"),),
+            notes=(f"the rule {self.form}",),
+            help=f"make it `{self.wanted}`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleNeedsModels:
+    """A function with a derivative of its own, or one of its rules, uses a model.
+
+    The rules return cotangents for the parameters of the function, and the parameters of a model
+    are none of these, so their gradient would be lost. Let the function take tensors: call the
+    model in the function around it, or pass its weights.
+    """
+
+    span: Span
+    rule: str
+    function: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL342",
+            title=f"`{self.function}` uses a model, whose gradient `relay.{self.rule}` would lose",
+            primary=Label(self.span, "this derivative says nothing about parameters of models"),
+            help="call the model in the function around it, and pass tensors",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedIsVaried:
+    """A function with a derivative of its own captures a value that is differentiated.
+
+    Its rules return cotangents for its parameters alone, so the gradient in what it captures would
+    be lost. Pass the value as an argument, or, if it is to be a constant, capture
+    `relay.stop_gradient` of it.
+    """
+
+    span: Span
+    rule: str
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL341",
+            title=f"the gradient in `{self.name}` would be lost: a function under "
+            f"`relay.{self.rule}` captures it",
+            primary=Label(self.span, f"this derivative says nothing about `{self.name}`"),
+            help=f"make `{self.name}` a parameter of the function and of its rules, or capture "
+            f"`relay.stop_gradient({self.name})`",
+        )

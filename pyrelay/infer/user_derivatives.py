@@ -1,0 +1,176 @@
+"""Derivatives that users write, typed: the rules of a function fit the function.
+
+For `f: (A...) -> B` the rules of `custom_vjp` are `fwd: (A...) -> (B, R)` and
+`bwd: (R, B) -> Awrt`, where `Awrt` are the parameters that hold floats: one bare, several as a
+tuple. What the function and its rules capture comes first in all three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ..diagnostics.catalogue.derivatives import RuleMismatch
+from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
+from ..diagnostics.diagnostic import Problem
+from ..ir.expr import Options, Transform
+from ..ir.op import Clash, Stuck
+from ..ir.types import UNIT, FnType, TupleType, Type, TypeHole, is_differentiable, show
+from .transforms import TransformConstraint
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+    from .solver import Solver
+
+_Part: TypeAlias = tuple[str, Type, Type]
+"""A part of a rule's type, in words, with the type that it has and the one that it must have."""
+
+
+AnyTransform: TypeAlias = "TransformConstraint | RulesConstraint"
+
+
+def constraint_of(transform: Transform, types: Sequence[Type], result: Type) -> AnyTransform:
+    """Return the constraint of a transform on the types of its functions."""
+    if transform.rule.is_annotation:
+        function, *rules = types
+        return RulesConstraint(transform, function, tuple(rules), result)
+    return TransformConstraint(transform, types[0], result)
+
+
+@final
+@dataclass(slots=True)
+class RulesConstraint:
+    """The rules of a derivative fit the function that they are for."""
+
+    transform: Transform
+    function: Type
+    rules: tuple[Type, ...]
+    result: Type
+    options: Options = field(init=False)
+    """Those of the transform; in the end, with the parameters that have cotangents."""
+    failing: tuple[int, _Part | None] = (-1, None)
+    """The rule that was being looked at, and the part of it."""
+
+    def __post_init__(self) -> None:
+        self.options = self.transform.options
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.transform.span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        self.failing = (-1, None)
+        function = _function(solver, self.function)
+        solver.unify(self.result, function)
+        rules = [self._rule(solver, i) for i in range(len(self.rules))]
+        for index, (rule, params) in enumerate(zip(rules, self._params(solver), strict=True)):
+            self.failing = (index, None)
+            if len(rule.params) != len(params):
+                raise Clash("count")
+            for number, (own, wanted) in enumerate(zip(rule.params, params, strict=True)):
+                self._unify(solver, index, f"parameter {number + 1}", own, wanted)
+        self._result(solver, 0, TupleType((function.result, self._saved(solver))))
+        for ty in function.params:
+            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
+                raise Stuck(solver.shallow(ty))
+        own = [solver.resolve(p) for p in function.params[self.transform.captures :]]
+        floats = tuple(i for i, ty in enumerate(own) if is_differentiable(ty))
+        self.options = replace(self.options, wrt=floats, single=len(floats) == 1)
+        if not floats:
+            self.failing = (-1, None)
+            raise Clash(
+                "no parameter of the function holds floats", help="declare one as Float or a tensor"
+            )
+        wanted = tuple(own[i] for i in floats)
+        self._result(solver, 1, wanted[0] if len(wanted) == 1 else TupleType(wanted))
+
+    def _params(self, solver: Solver) -> Iterator[tuple[Type, ...]]:
+        """Return the parameters that each rule must have."""
+        function = _function(solver, self.function)
+        yield function.params
+        captured = function.params[: self.transform.captures]
+        yield (*captured, self._saved(solver), function.result)
+
+    def _saved(self, solver: Solver) -> Type:
+        """Return the type of what the forward function saves."""
+        self.failing = (0, None)
+        forward = self._rule(solver, 0)
+        result = solver.shallow(forward.result)
+        if isinstance(result, TypeHole):
+            function = _function(solver, self.function)
+            result = TupleType((function.result, solver.fresh()))
+            solver.unify(forward.result, result)
+        if not isinstance(result, TupleType) or len(result.fields) != 2:
+            raise Clash("pair")
+        return result.fields[1]
+
+    def _rule(self, solver: Solver, index: int) -> FnType:
+        self.failing = (index, None)
+        return _function(solver, self.rules[index])
+
+    def _result(self, solver: Solver, index: int, wanted: Type) -> None:
+        self._unify(solver, index, "result", self._rule(solver, index).result, wanted)
+
+    def _unify(self, solver: Solver, index: int, part: str, own: Type, wanted: Type) -> None:
+        self.failing = (index, (part, own, wanted))
+        solver.unify(own, wanted)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Return what to tell the user."""
+        index, part = self.failing
+        rule = self.transform.rule.value
+        mention = self.transform.function if index < 0 else self.transform.rules[index]
+        types = [solver.resolve(t) for t in (self.function, *self.rules)]
+        if not isinstance(types[index + 1], FnType):
+            return NotAFunction(mention.span, show(types[index + 1]))
+        function = types[0]
+        assert isinstance(function, FnType)
+        if index < 0:
+            help_ = clash.help if isinstance(clash, Clash) else None
+            return TransformMismatch(self.span, rule, str(clash), help_)
+        wanted, form = self._wanted(function, types[1:])[index]
+        found = types[index + 1]
+        why = f"is {show(found)}"
+        if part is not None:
+            place, own, asked = part
+            why = f"has {show(solver.resolve(own))} as its {place}, not "
+            why += show(solver.resolve(asked))
+        return RuleMismatch(mention.span, self.span, rule, form, why, wanted)
+
+    def _wanted(self, function: FnType, rules: Sequence[Type]) -> list[tuple[str, str]]:
+        """Return the type that each rule must have, as text, with its form in words."""
+        own = self.transform.captures
+        forward = rules[0]
+        pair = forward.result if isinstance(forward, FnType) else UNIT
+        is_pair = isinstance(pair, TupleType) and len(pair.fields) == 2
+        saved = show(pair.fields[1]) if is_pair and isinstance(pair, TupleType) else "R"
+        value = "B" if isinstance(function.result, TypeHole) else show(function.result)
+        floats = [show(p) for p in function.params[own:] if is_differentiable(p)]
+        back = floats[0] if len(floats) == 1 else f"tuple[{', '.join(floats)}]"
+        taken = ", ".join(show(p) for p in function.params[own:])
+        return [
+            (f"Fn[[{taken}], tuple[{value}, {saved}]]", _FORWARD),
+            (f"Fn[[{saved}, {value}], {back}]", _BACKWARD),
+        ]
+
+
+_FORWARD: Final = (
+    "takes the parameters of the function and returns its result with what the backward rule needs"
+)
+_BACKWARD: Final = (
+    "takes what the forward rule saves and a cotangent of the result, and returns a cotangent for "
+    "each parameter that holds floats"
+)
+
+
+def _function(solver: Solver, ty: Type) -> FnType:
+    """Return a function type. Raises Stuck and Clash."""
+    found = solver.shallow(ty)
+    if isinstance(found, TypeHole):
+        raise Stuck(found)
+    if not isinstance(found, FnType):
+        raise Clash("only functions have derivatives")
+    return found

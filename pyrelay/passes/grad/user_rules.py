@@ -1,0 +1,158 @@
+"""Forward and backward functions of ruled functions: calls of the rules that the user wrote.
+
+What a ruled function captures has no cotangent, so it is a mistake if it is varied. The cotangent
+of its result is made in the user's own types, and so are those that the backward rule returns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from ...diagnostics.catalogue.derivatives import CapturedIsVaried
+from ...ir.expr import Expr, Function, GlobalVar, Var, type_of
+from ...ir.names import Names
+from ...ir.types import FnType, TensorType, TupleType, Type
+from ...operators.builder import Builder, Value
+from ..deriving.copying import Copier
+from ..deriving.cotangents.masks import bits, ones
+from ..deriving.instantiation import match_types, type_arguments
+from ..deriving.ruled import rule_of
+
+if TYPE_CHECKING:
+    from ...diagnostics.diagnostic import Problem
+    from ..deriving.cotangents.adt_cotangents import Border
+    from ..deriving.leaves import Leaves
+    from ..deriving.store import Store
+    from .instances import Instance
+
+
+@final
+class RuledDerivation:
+    """Makes the forward and the backward function of one ruled function."""
+
+    def __init__(self, store: Store, leaves: Leaves, border: Border, instance: Instance) -> None:
+        function = store.functions[instance.source]
+        rule = rule_of(function)
+        assert rule is not None
+        self._store: Final = store
+        self._leaves: Final = leaves
+        self._border: Final = border
+        self._instance: Final = instance
+        self._function: Final = function
+        self._rule: Final = rule
+        self._wrt: Final = tuple(i + rule.captures for i in rule.options.indices)
+        self._value: Final = _result(function)
+        self._span: Final = function.span.derived(f"gradient of {instance.source}")
+        self._keeps_value: Final = _has_data(self._value)
+        """Whether the cotangent of the result, as the user's rule takes it, needs the result."""
+
+    def derive(self) -> Iterator[Problem]:
+        """Fill in the instance; give the mistakes."""
+        instance, rule = self._instance, self._rule
+        params, places = self._function.params, self._places()
+        widths = [self._leaves.width(type_of(p)) for p in params]
+        hidden = sum(widths[: rule.captures])
+        if instance.varied & ones(hidden):
+            varied = bits(instance.varied & ones(hidden))
+            yield CapturedIsVaried(rule.span, rule.rule.value, params[places[varied[0]]].name)
+            return
+        chosen = sum(1 << i for i, place in enumerate(places) if place in self._wrt)
+        instance.active = instance.varied & chosen
+        if not instance.active or not instance.useful:
+            instance.active = 0
+            return
+        instance.values = tuple(range(rule.captures))
+        self._forward()
+        self._backward()
+
+    def _places(self) -> list[int]:
+        """Return the parameter that each leaf belongs to."""
+        params = self._function.params
+        return [i for i, p in enumerate(params) for _ in self._leaves.of(type_of(p))]
+
+    def _forward(self) -> None:
+        """Define the function that returns the value and what is saved."""
+        builder, instance = Builder(self._span, Names()), self._instance
+        copier = Copier(builder.names)
+        params = tuple(copier.fresh(p) for p in self._function.params)
+        both = self._call(builder, self._rule.rules[0], [builder.value(p) for p in params])
+        if self._keeps_value:
+            both = builder.tuple((both[0], builder.tuple((both[1], both[0]))))
+        assert isinstance(both.ty, TupleType)
+        instance.residual = both.ty.fields[1]
+        instance.forward = self._define("fwd", params, builder, both)
+
+    def _backward(self) -> None:
+        """Define the function from what is saved and cotangents to cotangents."""
+        builder, instance = Builder(self._span, Names()), self._instance
+        names, span, rule = builder.names, self._span, self._rule
+        assert instance.residual is not None
+        saved = Var(names.fresh("saved"), instance.residual, span=span)
+        copier = Copier(names)
+        captured = [copier.fresh(p) for p in self._function.params[: rule.captures]]
+        leaves = self._leaves.of(self._value)
+        given = {i: Var(names.fresh("g"), leaves[i], span=span) for i in bits(instance.useful)}
+        whole = builder.value(saved)
+        kept, value = (whole[0], whole[1]) if self._keeps_value else (whole, whole)
+        every = iter([given.get(i) for i in range(len(leaves))])
+        g = self._border.gradient(builder, value, self._value, every)
+        args = [*(builder.value(c) for c in captured), kept, g]
+        cotangents = self._call(builder, rule.rules[1], args)
+        found = self._cotangent_leaves(builder, cotangents)
+        results = [builder.value(found[i]) for i in bits(instance.active)]
+        result = results[0] if len(results) == 1 else builder.tuple(results)
+        params = (saved, *captured, *given.values())
+        instance.backward = self._define("bwd", params, builder, result)
+
+    def _cotangent_leaves(self, builder: Builder, whole: Value) -> dict[int, Expr]:
+        """Return the leaves of what the backward rule returns, by their places."""
+        rule, found = self._rule, dict[int, Expr]()
+        index = 0
+        for position, param in enumerate(self._function.params):
+            ty = type_of(param)
+            if position in self._wrt:
+                part = whole if rule.options.single else whole[self._wrt.index(position)]
+                found.update(enumerate(self._border.incoming(builder, part, ty), index))
+            index += self._leaves.width(ty)
+        return found
+
+    def _call(self, builder: Builder, rule: Expr, args: Sequence[Value]) -> Value:
+        """Return a call of a rule."""
+        assert isinstance(rule, GlobalVar)
+        callee = self._store.functions[rule.name]
+        types = match_types(
+            callee.type_params, [type_of(p) for p in callee.params], [a.ty for a in args]
+        )
+        type_args = type_arguments(callee.type_params, types)
+        return builder.apply(rule.name, args, types(_result(callee)), type_args)
+
+    def _define(self, role: str, params: tuple[Var, ...], builder: Builder, result: Value) -> str:
+        """Define a function; give its name."""
+        function = self._function
+        name = self._store.function_name(f"{self._instance.source}_{role}")
+        types = tuple(type_of(p) for p in params)
+        ty = FnType(types, result.ty, function.type_params)
+        self._store.functions[name] = Function(
+            params,
+            builder.block(result),
+            result.ty,
+            function.type_params,
+            name,
+            function.assumptions,
+            ty=ty,
+            span=self._span,
+        )
+        return name
+
+
+def _result(function: Function) -> Type:
+    assert isinstance(function.ty, FnType)
+    return function.ty.result
+
+
+def _has_data(ty: Type) -> bool:
+    """Return whether a type is other than tensors in tuples, whose zeros need no value."""
+    if isinstance(ty, TupleType):
+        return any(map(_has_data, ty.fields))
+    return not isinstance(ty, TensorType)

@@ -1,0 +1,85 @@
+"""Decorators that give a relay function a derivative of the user's own; they load no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, ParamSpec, TypeVar, final
+
+from ...diagnostics.catalogue.language import WronglyDecorated
+from ...diagnostics.diagnostic import CheckError
+from ...ir.expr import Rule
+from ...ir.intrinsics import Intrinsic
+from ...translate.source.definition import Definition, Kind, UserRules, meaning
+from .function import RelayFunction, Routine
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@final
+class CustomVjp(Routine):
+    """`relay.custom_vjp`: a decorator in a script, and a function of the language."""
+
+    def __init__(self) -> None:
+        self.__relay__: Final = Intrinsic.CUSTOM_VJP
+        self.__name__: str = "custom_vjp"
+        self.__module__ = "pyrelay.relay"
+
+    def __call__(
+        self, fwd: Callable[..., Any], bwd: Callable[..., Any]
+    ) -> Callable[[RelayFunction[P, R]], RelayFunction[P, R]]:
+        """Return a decorator that gives a relay function `f: A -> B` a derivative of its own.
+
+        `fwd: A -> (B, R)` returns the value with whatever the backward function needs, and
+        `bwd: (R, dB) -> dA` a cotangent for each parameter that holds floats, of the parameter's
+        shape and dtype: one bare, several as a tuple. All three are relay functions, with the same
+        static parameters; reverse mode calls the rules and looks no further into `f`. Raises
+        CheckError for what is no relay function; the types are checked with the program.
+
+        After `jax.custom_vjp` and `torch.autograd.Function`.
+
+        >>> from pyrelay import Float, relay
+        >>> @relay
+        ... def clip_fwd(x: Float) -> tuple[Float, tuple[()]]:
+        ...     return x, ()
+        >>> @relay
+        ... def clip_bwd(saved: tuple[()], g: Float) -> Float:
+        ...     return relay.clamp(g, -1.0, 1.0)
+        >>> @relay.custom_vjp(clip_fwd, clip_bwd)
+        ... @relay
+        ... def clip_gradient(x: Float) -> Float:
+        ...     return x
+        >>> relay.grad(clip_gradient)(3.0)
+        tensor(1.)
+        """
+        return _decorator(Rule.CUSTOM_VJP, fwd, bwd)
+
+    def __repr__(self) -> str:
+        return f"<relay.{self.__name__}>"
+
+
+def _decorator(
+    rule: Rule, *functions: Callable[..., Any]
+) -> Callable[[RelayFunction[P, R]], RelayFunction[P, R]]:
+    rules = tuple(_definition(f, rule, "takes") for f in functions)
+
+    def decorate(function: RelayFunction[P, R]) -> RelayFunction[P, R]:
+        definition = _definition(function, rule, "stands above")
+        return RelayFunction[P, R](definition.ruled(UserRules(rule, rules)))
+
+    return decorate
+
+
+def _definition(function: object, rule: Rule, what: str) -> Definition:
+    """Return the definition of a relay function. Raises CheckError for anything else."""
+    found = meaning(function)
+    if isinstance(found, Definition) and found.kind is Kind.FUNCTION:
+        return found
+    name = getattr(function, "__name__", type(function).__name__)
+    what = f"{what} `{name}`, which is no relay function"
+    instead = f"decorate `{name}` with @relay"
+    if isinstance(found, Definition):
+        instead = (
+            f"`{name}` is a model: call it in a relay function, with its model as `Model[...]`"
+        )
+    raise CheckError(WronglyDecorated(f"relay.{rule.value}", what, instead))

@@ -1,0 +1,98 @@
+"""Functions with a derivative of the user's own: decorated ones, and `relay.custom_vjp` in code."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import Final
+
+from ...diagnostics.catalogue.derivatives import RuleNeedsModels
+from ...diagnostics.catalogue.language import Unsupported
+from ...diagnostics.source import Span
+from ...ir.constant import placeholder
+from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, Rule, Transform
+from ...ir.intrinsics import Intrinsic
+from ...ir.traverse import Steps
+from ..context import Context
+from ..instances import function_operands
+from ..names.static import static_value
+from ..source.definition import Definition, meaning
+from .arguments import Callee, Slot, match_arguments, require
+
+_RULES: Final = {
+    Intrinsic.CUSTOM_VJP: (Rule.CUSTOM_VJP, ("fwd", "bwd")),
+}
+
+
+def applied_rules(cx: Context, node: ast.Call) -> Steps[Expr] | None:
+    """Return the steps that translate `relay.custom_vjp(fwd, bwd)(f)`; None for any other call."""
+    known = static_value(cx, node.func.func) if isinstance(node.func, ast.Call) else None
+    found = None if known is None else meaning(known.value)
+    if not isinstance(node.func, ast.Call) or not isinstance(found, Intrinsic):
+        return None
+    return _applied(cx, node, node.func, found) if found in _RULES else None
+
+
+def _applied(cx: Context, node: ast.Call, rules: ast.Call, intrinsic: Intrinsic) -> Steps[Expr]:
+    rule, names = _RULES[intrinsic]
+    callee = Callee(rule.value, tuple(Slot(n, True) for n in names), f"{rule.value}{names}")
+    bound = match_arguments(cx, rules, callee)
+    if bound is None or not require(cx, rules, callee, bound):
+        return placeholder(cx.span(node))
+    if len(node.args) != 1 or node.keywords:
+        instead = f"call what it gives: `relay.{rule.value}({', '.join(names)})(f)(x)`"
+        what = f"this form of `relay.{rule.value}`"
+        return cx.refuse(Unsupported(cx.span(node), what, instead))
+    function = yield cx.expression(node.args[0])
+    functions: list[Expr] = []
+    for name in names:
+        functions += ((yield cx.expression(bound[name])),)
+    options = Differentiation()
+    return Transform(rule, function, options, rules=tuple(functions), span=cx.span(node))
+
+
+def with_rules(cx: Context, name: str, function: Function) -> Function:
+    """Return a translated function as one that has the derivative of its definition; the function
+    itself becomes another one of the program."""
+    rules = cx.definition.rules
+    if rules is None:
+        return function
+    value = cx.program.fresh_name(f"{name}.value")
+    cx.program.functions[value] = function
+    span, places = _place(cx, len(rules.functions))
+    if cx.instance.implicit or cx.instance.models:
+        cx.program.report(RuleNeedsModels(span, rules.rule.value, cx.definition.name))
+        return function
+    found = tuple(_rule(cx, d, s) for d, s in zip(rules.functions, places, strict=True))
+    params = tuple(replace(p) for p in function.params)
+    plain = GlobalVar(value, span=span)
+    transform = Transform(rules.rule, plain, Differentiation(), rules=found, span=span)
+    inner = Call(transform, params, span=span)
+    return replace(function, params=params, body=inner)
+
+
+def _rule(cx: Context, definition: Definition, span: Span) -> Expr:
+    """Return the mention of a rule, at the static arguments of the function that it is for."""
+    names = {p.name for p in cx.program.signature(definition).statics}
+    given = {n: v for n, v in cx.instance.statics if n in names}
+    if cx.program.requirements(definition):
+        rules = cx.definition.rules
+        assert rules is not None
+        cx.program.report(RuleNeedsModels(span, rules.rule.value, definition.name))
+        return placeholder(span)
+    name, _ = function_operands(cx, definition, span, given)
+    return GlobalVar(name, span=span)
+
+
+def _place(cx: Context, count: int) -> tuple[Span, list[Span]]:
+    """Return where a derivative is written, and where each of its rules is."""
+    head = cx.definition.source.head
+    for node in cx.definition.source.node.decorator_list:
+        found = static_value(cx, node.func) if isinstance(node, ast.Call) else None
+        if found is None or meaning(found.value) not in _RULES:
+            continue
+        assert isinstance(node, ast.Call)
+        written = [*node.args, *(k.value for k in node.keywords)]
+        if len(written) == count:
+            return cx.span(node), [cx.span(n) for n in written]
+    return head, [head] * count
