@@ -54,9 +54,11 @@ def _words(_: str, text: str) -> str:
     return text
 
 
-LOWERINGS: Final = ("auto", "torch", "torch-regions", "triton", "triton-interpret", "evaluator")
+LOWERINGS: Final = (
+    *("auto", "torch", "torch-regions", "c", "triton", "triton-interpret", "evaluator"),
+)
 """What may run tensor code: `auto` is torch everywhere until kernels have been run on a GPU;
-`torch-regions` calls torch for what kernels would do, group by group."""
+`torch-regions` calls torch for what kernels would do, group by group, `c` makes C of them."""
 
 ADDED_LOWERINGS: Final[Registry[str]] = Registry()
 """The names of backends from outside the package."""

@@ -60,6 +60,11 @@ class Domain:
         return tuple(d for i, d in enumerate(self.shape) if i not in self.reduced)
 
     @property
+    def along(self) -> tuple[Dim, ...]:
+        """The sizes of the dims that are reduced."""
+        return tuple(self.shape[i] for i in self.reduced)
+
+    @property
     def merged(self) -> tuple[tuple[Dim, bool], ...]:
         """The same places with neighbouring dims of one sort made one: its size, and whether it is
         reduced. Two domains are one space if these are equal."""

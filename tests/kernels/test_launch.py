@@ -23,8 +23,9 @@ from pyrelay.kernels.calling import (
     Stride,
     Written,
 )
+from pyrelay.kernels.operands import unit_of
 from pyrelay.lower_triton.kernel import Config, Kernel, Lowered, Target, Tiles
-from pyrelay.lower_triton.launching.launch import KernelCall, unit_of
+from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.launching.prepare import Question
 from pyrelay.text.parser import parse_module
 from tests.kernels.running import DEVICE, IS_INTERPRETED, check

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from ...diagnostics.source import BUILTIN, Span
 from ...ir.expr import Function, Var
@@ -36,6 +36,9 @@ _NAMED: Final = 2
 
 class KernelCode:
     """The names in the code of one kernel: its arguments, and the values that it computes."""
+
+    comment_sign: ClassVar[str] = "#"
+    """How a comment begins in the language of the code."""
 
     def __init__(
         self, function: Function, terms: Terms, reserved: Collection[str], suffix: str = ""
@@ -99,7 +102,7 @@ class KernelCode:
         self._shown = place
         why = f"  ({span.because})" if span.because else ""
         where = f"{PurePath(span.file.name).name}:{span.line}"
-        return f"# {where}  {span.file.line(span.line).strip()}{why}"
+        return f"{self.comment_sign} {where}  {span.file.line(span.line).strip()}{why}"
 
 
 def _name(function: Function) -> str:

@@ -57,10 +57,14 @@ class PlacesPlan:
 
 def pointwise_plan(group: Group, layout: Layout) -> PlacesPlan:
     """Return the plan of a pointwise pass, whose places are numbered row by row."""
-    return _plan(group, layout, (FLAT,), (product(group.shape),))
+    return places_plan(group, layout, (FLAT,), (product(group.shape),))
 
 
-def _plan(group: Group, layout: Layout, names: Sequence[str], sizes: tuple[Dim, ...]) -> PlacesPlan:
+def places_plan(
+    group: Group, layout: Layout, names: Sequence[str], sizes: tuple[Dim, ...]
+) -> PlacesPlan:
+    """Return the plan of a pointwise pass whose places have coordinates with these names, of dims
+    of these sizes: together as many places as the results have."""
     supplier = TermSupplier(group.function, layout, {})
     places = supplier.places
     index = tuple(places.coordinate(n, s) for n, s in zip(names, sizes, strict=True))
@@ -81,7 +85,7 @@ def rectangles_of(group: Group, layout: Layout) -> Rectangles | None:
     in `x + y.T`: as long as such an operand lies in one piece. None where none does."""
     shape = tuple(d for d in group.shape if d != ONE)
     names = [f"%{axis}" for axis in range(len(shape))]
-    across = _axis_across(_plan(group, layout, names, shape), names)
+    across = _axis_across(places_plan(group, layout, names, shape), names)
     if across is None:
         return None
     behind = product(shape[across + 1 :])
@@ -94,7 +98,7 @@ def rectangles_of(group: Group, layout: Layout) -> Rectangles | None:
 
 def crossing_plan(group: Group, layout: Layout, rectangles: Rectangles) -> PlacesPlan:
     """Return the plan of a pointwise pass that goes over rectangles of places."""
-    return _plan(group, layout, (OUTER, ACROSS, ALONG), rectangles)
+    return places_plan(group, layout, (OUTER, ACROSS, ALONG), rectangles)
 
 
 def _axis_across(plan: PlacesPlan, names: Sequence[str]) -> int | None:
@@ -169,17 +173,29 @@ def scatter_start(group: Group, layout: Layout) -> PlacesPlan | None:
     return PlacesPlan(supplier, (flat,), (count,), (store,))
 
 
-def scatter_additions(group: Group, layout: Layout) -> PlacesPlan:
-    """Return the plan of a scatter's additions, at places that are computed. Raises NoKernel where
-    they are not known one by one."""
+def places_added(group: Group) -> tuple[Dim, ...]:
+    """Return the shape of what a scatter adds."""
+    found = _scattered(group)
+    return shape_of(type_of(found.call.args[found.lowering.over]))
+
+
+def scatter_additions(
+    group: Group,
+    layout: Layout,
+    names: Sequence[str] = (FLAT,),
+    sizes: tuple[Dim, ...] | None = None,
+) -> PlacesPlan:
+    """Return the plan of a scatter's additions, at places that are computed; `names` and `sizes`
+    are as those of `places_plan`, one coordinate for all if no sizes are given. Raises NoKernel
+    where the places are not known one by one."""
     found = _scattered(group)
     dtype = dtype_of(type_of(found.var))
     supplier = TermSupplier(group.function, layout, {})
     places, call, over = supplier.places, found.call, found.lowering.over
     shape, result = shape_of(type_of(call.args[over])), shape_of(type_of(found.var))
-    count = product(shape)
-    flat = places.coordinate(FLAT, count)
-    index = places.relocated((flat,), (count,), shape)
+    sizes = (product(shape),) if sizes is None else sizes
+    own = tuple(places.coordinate(n, s) for n, s in zip(names, sizes, strict=True))
+    index = places.relocated(own, sizes, shape)
     elements = supplier.elements(dtype, index)
     operands = supplier.reader.operands(call)
     added = found.lowering.body(elements, Place(index, shape), *operands, *call.attrs.values())
@@ -190,7 +206,7 @@ def scatter_additions(group: Group, layout: Layout) -> PlacesPlan:
     offset = places.simplified(linear([places.simplified(d) for d in at], result))
     target = Written(0, dtype, result, starts_zero=found.lowering.base is None)
     store = Store(target, f"{found.var.name}_out", offset, term)
-    return PlacesPlan(supplier, (flat,), (count,), (store,))
+    return PlacesPlan(supplier, own, sizes, (store,))
 
 
 def _scattered(group: Group) -> Scattered:

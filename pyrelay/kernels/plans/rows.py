@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Var, type_of
@@ -88,34 +88,57 @@ class RowPlan:
         return [*operands, *(s.term for s in self.stores)]
 
 
-def row_plan(group: Group, layout: Layout) -> RowPlan:
-    """Return the plan of a pass with reductions. Raises NoKernel where a row needs the result of a
-    reduction of another row."""
+Coordinates: TypeAlias = tuple[tuple[str, Dim], ...]
+"""Names of coordinates, and the sizes of the dims that they are of."""
+
+
+def row_plan(
+    group: Group,
+    layout: Layout,
+    kept: Coordinates | None = None,
+    reduced: Coordinates | None = None,
+) -> RowPlan:
+    """Return the plan of a pass with reductions. `kept` and `reduced` are coordinates that number
+    the kept and the reduced dims row by row, one each if there are none. Raises NoKernel where a
+    row needs the result of a reduction of another row."""
     assert group.domain is not None
-    return _RowReader(group, layout, group.domain).plan()
+    return _RowReader(group, layout, group.domain, kept, reduced).plan()
 
 
 @final
 class _RowReader:
     """Reads a pass: its reductions are leaves, whose operands are read in turn."""
 
-    def __init__(self, group: Group, layout: Layout, domain: Domain) -> None:
+    def __init__(
+        self,
+        group: Group,
+        layout: Layout,
+        domain: Domain,
+        kept: Coordinates | None,
+        reduced: Coordinates | None,
+    ) -> None:
         self._group: Final = group
         self._domain: Final = domain
         leaves = {r.var: self._result for r in group.reductions}
         self._supplier: Final = TermSupplier(group.function, layout, leaves)
-        places = self._supplier.places
-        reduced = tuple(domain.shape[i] for i in domain.reduced)
         self._kept_size: Final = product(domain.kept)
-        self._reduced_size: Final = product(reduced)
-        self._row: Final = places.coordinate(KEPT, self._kept_size)
-        along = places.coordinate(REDUCED, self._reduced_size)
-        self._index: Final = domain.at(
-            places.relocated((self._row,), (self._kept_size,), domain.kept),
-            places.relocated((along,), (self._reduced_size,), reduced),
-        )
+        self._reduced_size: Final = product(domain.along)
+        rows = ((KEPT, self._kept_size),) if kept is None else kept
+        along = ((REDUCED, self._reduced_size),) if reduced is None else reduced
+        self._row, kept_index = self._spread(rows, domain.kept)
+        _, reduced_index = self._spread(along, domain.along)
+        self._index: Final = domain.at(kept_index, reduced_index)
         self._made: Final[dict[Var, Reduction]] = {}
         self._stages: Final[dict[Term, int]] = {}
+
+    def _spread(
+        self, coordinates: Coordinates, shape: Sequence[Dim]
+    ) -> tuple[Dim, tuple[Dim, ...]]:
+        """Return the number that new coordinates give a place, and its index in a shape."""
+        places = self._supplier.places
+        index = [places.coordinate(name, size) for name, size in coordinates]
+        sizes = [size for _, size in coordinates]
+        return places.simplified(linear(index, sizes)), places.relocated(index, sizes, shape)
 
     def plan(self) -> RowPlan:
         """Return the pass."""

@@ -8,7 +8,7 @@ so that a call with known sizes makes its results and starts its kernels.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, Final, TypeAlias, final
@@ -16,11 +16,10 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ...config import current
-from ...ir.dims import Dim, product
 from ...ir.expr import Function, type_of
-from ...ir.types import SizeType, TensorType, TupleType, Type
-from ...kernels.calling import Form, Layout, NoKernel, Sizes
-from ...kernels.reading import bindings_of
+from ...ir.types import TupleType
+from ...kernels.calling import Layout, NoKernel, Sizes
+from ...kernels.operands import counts_of, is_shared, key_of, layout_of
 from ..kernel import Kernel, Lowered, Target
 from .build import interprets, triton_error, triton_module
 from .prepare import Choose, Prepared, Preparing, Storage, expected, fitting
@@ -30,7 +29,6 @@ from .versions import MOST_PROCESSORS, multiplies_doubles, processors_of
 MOST_SHAPES: Final = 256
 """A kernel function keeps what follows from so many combinations of sizes at most."""
 
-_WIDE: Final = 2**31
 _LOGGER: Final = logging.getLogger("pyrelay.kernels")
 
 Lower: TypeAlias = Callable[[Layout, Target], Lowered]
@@ -67,7 +65,7 @@ class KernelCall:
         self._in_torch: Final = in_torch
         self._may_prefer_torch: Final = may_prefer_torch and in_torch is not None
         self._types: Final = [type_of(p) for p in function.params]
-        self._counts: Final = _counts(function)
+        self._counts: Final = counts_of(function)
         self._gives: Final = function.body.ty
         self._written: Final = tuple(written)
         self._lowered: Final[dict[tuple[Layout, Target], Lowered]] = {}
@@ -124,7 +122,8 @@ class KernelCall:
 
     def _prepare(self, operands: Sequence[Any]) -> Prepared:
         sizes = Sizes(zip(self._types, operands, strict=True))
-        lowered = fitting(self.lowered(self._layout(operands, sizes), _target(self._device)), sizes)
+        layout = layout_of(operands, sizes, self._counts)
+        lowered = fitting(self.lowered(layout, _target(self._device)), sizes)
         preparing = Preparing(operands, sizes, self._device)
         trial = _Trial(operands, preparing.storage, self._device)
         launches: list[Launch] = []
@@ -157,12 +156,6 @@ class KernelCall:
         if isinstance(self._gives, TupleType):
             return tuple(preparing.result(i) for i in range(len(self._gives.fields)))
         return preparing.result(0)
-
-    def _layout(self, operands: Sequence[Any], sizes: Sizes) -> Layout:
-        tensors = [o for o in operands if isinstance(o, torch.Tensor)]
-        most = max([0, *map(extent, tensors), *sizes.known(self._counts)])
-        units = tuple(map(unit_of, operands))
-        return Layout(tuple(map(_form, operands)), is_wide=most >= _WIDE, units=units)
 
 
 def _target(device: torch.device) -> Target:
@@ -255,74 +248,3 @@ _HERE: Final = nullcontext()
 def current_driver() -> Any:
     """Return Triton's driver of the GPU."""
     return triton_module().runtime.driver.active
-
-
-def key_of(operands: Sequence[Any], types: Sequence[Type]) -> tuple[Any, ...]:
-    """Return what a call's preparation depends on of its operands."""
-    found: list[Any] = []
-    for value, ty in zip(operands, types, strict=True):
-        if isinstance(value, torch.Tensor):
-            found += (value.shape, value.stride())
-        else:
-            found.append(value if isinstance(ty, SizeType) else type(value))
-    return tuple(found)
-
-
-def _counts(function: Function) -> tuple[Dim, ...]:
-    """Return how many elements the tensors in a function have: parameters, values and results."""
-    types = [type_of(v) for v in (*function.params, *bindings_of(function.body), function.body)]
-    found: dict[Dim, None] = {}
-    while types:
-        match types.pop():
-            case TensorType(shape):
-                found[product(shape)] = None
-            case TupleType(fields):
-                types += fields
-            case _:
-                pass
-    return tuple(found)
-
-
-def _form(value: Any) -> Form:
-    if not isinstance(value, torch.Tensor):
-        return Form.NUMBER
-    return Form.CONTIGUOUS if value.is_contiguous() else Form.STRIDED
-
-
-def unit_of(value: Any) -> int | None:
-    """Return the dim along which the elements of a tensor that does not lie row by row lie one
-    behind the other. What is shorter than the least that is read from memory is not worth a
-    kernel."""
-    if _form(value) is not Form.STRIDED:
-        return None
-    axes = zip(range(value.dim()), value.shape, value.stride(), strict=True)
-    return max((axis for axis, size, step in axes if step == 1 and size >= _LEAST), default=None)
-
-
-_LEAST: Final = 8
-"""So many float32 are 32 bytes."""
-
-
-def is_shared(operands: Sequence[Any], written: Collection[int]) -> bool:
-    """Return whether an operand at one of the positions `written` may lie where another one does.
-    Tensors whose elements lie between each other's count as sharing. A kernel could read there what
-    it has written, since its programs run in any order."""
-    spans = sorted(
-        (o.data_ptr(), o.data_ptr() + extent(o) * o.itemsize, i in written)
-        for i, o in enumerate(operands)
-        if isinstance(o, torch.Tensor) and o.numel()
-    )
-    any_end = written_end = 0
-    for begin, end, is_written in spans:
-        if begin < (any_end if is_written else written_end):
-            return True
-        any_end = max(any_end, end)
-        if is_written:
-            written_end = max(written_end, end)
-    return False
-
-
-def extent(tensor: torch.Tensor) -> int:
-    """Return how many elements lie between the first and the last of a tensor."""
-    reach = sum((s - 1) * abs(d) for s, d in zip(tensor.shape, tensor.stride(), strict=True))
-    return max(reach + 1, tensor.numel())

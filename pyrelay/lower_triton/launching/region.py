@@ -17,6 +17,7 @@ import torch
 from ...ir.dims import Dim
 from ...kernels.backend import RegionFunction
 from ...kernels.calling import Sizes
+from ...kernels.operands import is_shared, key_of
 from ...kernels.tape import (
     CallStep,
     KernelStep,
@@ -28,7 +29,7 @@ from ...kernels.tape import (
     run_tape,
     used_by,
 )
-from .launch import MOST_SHAPES, KernelCall, is_shared, key_of
+from .launch import MOST_SHAPES, KernelCall
 from .prepare import Prepared, Storage
 from .tape import ALIGNMENT, Called, Launched, SizedStep, SizedTape, Slot
 

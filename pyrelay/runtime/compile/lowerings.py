@@ -12,6 +12,7 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
 from ...kernels.backend import Backend, backends
 from ...kernels.pipeline import fused
+from ...lower_c.backend import CBackend
 from ...lower_torch.backend import TorchRegions
 from ...lower_triton.backend import INTERPRETED, ON_GPU
 from ...passes.manager import Pipeline
@@ -21,7 +22,7 @@ from ..host import CompiledProgram
 if TYPE_CHECKING:
     import torch
 
-OWN_BACKENDS: Final[tuple[Backend, ...]] = (TorchRegions(), ON_GPU, INTERPRETED)
+OWN_BACKENDS: Final[tuple[Backend, ...]] = (*(TorchRegions(), CBackend(), ON_GPU, INTERPRETED),)
 """The backends of the package."""
 
 

@@ -1,0 +1,99 @@
+"""Kernels and regions in C, on a CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, final
+
+from ..ir.expr import type_of
+from ..ir.types import SizeType, TupleType
+from ..kernels.backend import Backend, Device, Finding, KernelFunction, RegionFunction, Run
+from ..kernels.calling import Form, Layout, NoKernel
+from ..kernels.fusion.segments import Segments
+from ..kernels.tape import KernelStep, Tape
+from .building import CannotBuild, find_compiler
+from .launching import RegionCall
+from .math import host_target
+from .text import lower
+
+
+@final
+class CBackend(Backend):
+    """Generates C of kernels and whole regions, and builds it with the compiler of the machine."""
+
+    passes = (Segments(),)
+    name = "c"
+    description = "C runs its kernels"
+
+    def unavailable(self, device: Device) -> str | None:
+        """Return why nothing runs on a device that is no CPU. Without a compiler torch runs all."""
+        return None if device.type == "cpu" else f"C runs on a CPU, and this call is on {device}"
+
+    def kernel(self, kernel: KernelFunction, device: Any, fallback: Run) -> Run:
+        """Return the call of a kernel function: of a region that has nothing else."""
+        kernels = {kernel.name: kernel}
+        tape = _alone(kernel)
+        return RegionCall(tape, kernels, kernel.overwritten, _nothing, fallback, kernel.name)
+
+    def region(
+        self,
+        region: RegionFunction,
+        device: Any,
+        called: Callable[[str], Run],
+        fallback: Run,
+    ) -> Run:
+        """Return a region as C."""
+        if region.tape is None:
+            return fallback
+        return RegionCall(
+            region.tape, region.kernels, region.overwritten, called, fallback, region.name
+        )
+
+    def text(self, kernel: KernelFunction) -> str:
+        """Return the C text of a kernel for operands that lie row by row, or why there is none."""
+        try:
+            made = lower(kernel.group, _contiguous(kernel), host_target())
+            return "\n".join(k.text for k in made)
+        except NoKernel as error:
+            return f"// {kernel.name} runs as calls of torch: {error}\n"
+
+    def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
+        """Yield which kernels run as calls of torch."""
+        for kernel in kernels:
+            try:
+                lower(kernel.group, _contiguous(kernel), host_target())
+            except NoKernel as error:
+                yield Finding("kernels that run as calls of torch", kernel.name, str(error))
+
+    def versions(self) -> Iterator[tuple[str, str]]:
+        """Yield the compiler, and the vectors of the processor."""
+        try:
+            compiler = find_compiler()
+            yield "C compiler", compiler.version.partition("\n")[0]
+        except CannotBuild as error:
+            yield "C compiler", str(error)
+        yield "vectors", host_target().name
+
+
+def _alone(kernel: KernelFunction) -> Tape:
+    """Return the tape of one kernel."""
+    params = [type_of(p) for p in kernel.function.params]
+    made = type_of(kernel.function.body)
+    parts = made.fields if isinstance(made, TupleType) else (made,)
+    count = len(params)
+    results = tuple(range(count, count + len(parts)))
+    whole = count + len(parts) if isinstance(made, TupleType) else None
+    types = (*params, *parts, *(() if whole is None else (made,)))
+    step = KernelStep(kernel.name, tuple(range(count)), results, whole is not None, whole)
+    return Tape((step,), types, count, results[0] if whole is None else whole, {}, ())
+
+
+def _nothing(name: str) -> Run:
+    raise AssertionError(name)  # the region of one kernel calls nothing else
+
+
+def _contiguous(kernel: KernelFunction) -> Layout:
+    params = kernel.function.params
+    return Layout(
+        tuple(Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in params)
+    )

@@ -1,0 +1,3 @@
+"""Regions in C as callables."""
+
+from .region import RegionCall as RegionCall

@@ -1,0 +1,159 @@
+"""One C kernel in the making: its arguments, its loops as functions over a part of the places, and
+the function that deals the parts out to threads.
+
+A loop is a function of a struct with the arguments, and of the first place and the one behind the
+last. Its lines are C; what `OVER` repeats is run for whole vectors, and once for what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+from ...ir.expr import Function
+from ...ir.types import DType, int64
+from ...kernels.calling import Argument, Layout, Number, Read, Scratch, Size, Stride, Written
+from ...kernels.places import Places
+from ...kernels.plans.code import KernelCode
+from ...kernels.plans.terms import Term, Terms, widened
+from ...kernels.plans.text import DimText, Syntax
+from ..math import Target, element_name, element_of, lanes_for
+from .kernel import Kernel
+
+_ORDER: Final = (Read, Number, Written, Scratch, Stride, Size)
+"""Arguments come in this order."""
+
+_WORDS: Final = (
+    "auto break case char const continue default do double else enum extern float for goto if "
+    "inline int long register restrict return short signed sizeof static struct switch typedef "
+    "union unsigned void volatile while bool true false asm typeof linux unix main OVER FIRST "
+    "RELAY NULL n run given begin end at args row along first last lane exp log sin cos tan "
+    "tanh sinh cosh asin acos atan erf floor ceil abs pow sqrt fabs round trunc fmod gamma y0 "
+    "y1 yn j0 j1 jn index free malloc div remainder memcpy memset"
+)
+KEYWORDS: Final = frozenset(_WORDS.split())
+"""Names that mean something in C, or in the code around values."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    name: str
+    count: str
+    cost: int
+    lines: tuple[str, ...]
+
+
+@final
+class KernelText(KernelCode):
+    """One kernel in the making: `lanes` is the number of elements in its vectors."""
+
+    comment_sign: ClassVar[str] = "//"
+
+    def __init__(
+        self, function: Function, terms: Terms, places: Places, target: Target, name: str = ""
+    ) -> None:
+        """`name` is what its function is called, that of the kernel function if it is empty."""
+        super().__init__(function, terms, KEYWORDS)
+        self.target: Final = target
+        self.function_name: Final = name or self.name
+        self.take(self.function_name)
+        self.lanes = 1
+        self.may_fail = False
+        self._loops: Final[list[_Loop]] = []
+        self.dims: Final = DimText(
+            places, self.operands, self.argument, self._scalar, Syntax("/", "relay_most_i64")
+        )
+        self.wide_dims: Final = DimText(
+            places, self.operands, self.argument, self._vector, Syntax("/", "RELAY_MOST")
+        )
+
+    def choose_lanes(
+        self, roots: Sequence[Term], stored: Sequence[DType], lane: str | None, layout: Layout
+    ) -> None:
+        """Choose the vectors of a kernel that computes some terms along the coordinate `lane`, and
+        stores these dtypes: as many lanes as elements of the widest dtype fit in a register."""
+        moving = self._moving(roots, lane)
+        found = {t.dtype for t in moving if t.dtype is not None}
+        wide = [int64] if layout.is_wide else []
+        self.lanes = lanes_for(self.target, [*found, *map(widened, stored), *wide])
+
+    def _moving(self, roots: Sequence[Term], lane: str | None) -> set[Term]:
+        """Return the terms that have lanes of their own."""
+        found: set[Term] = set()
+        for term in sorted(self.terms.needed(roots), key=lambda t: t.number):
+            own = any(lane in dim.names() for dim in self.terms.dims(term))
+            if own or term.op == "result" or not found.isdisjoint(self.terms.before(term)):
+                found.add(term)
+        return found
+
+    def vector(self, dtype: DType) -> str:
+        """Return the C type of a vector of elements of a dtype in which values are computed."""
+        name = element_name(dtype)
+        return f"{'mask' if name == 'bool' else name}x{self.lanes}"
+
+    def function(self, op: str, dtype: DType) -> str:
+        """Return the name of a function of vectors of a dtype."""
+        return f"relay_{op}_{element_name(dtype)}x{self.lanes}"
+
+    @property
+    def place_c(self) -> str:
+        """The C type of one element of vectors of places."""
+        return f"int{self.place_element[1:]}_t"
+
+    @property
+    def place_element(self) -> str:
+        """The element type of vectors of places."""
+        return "i64" if self.lanes * 8 <= self.target.register_bytes else "i32"
+
+    def _scalar(self, name: str) -> str:
+        return f"relay_{name}_i64"
+
+    def _vector(self, name: str) -> str:
+        return f"relay_{name}_{self.place_element}x{self.lanes}"
+
+    def loop(self, suffix: str, count: str, cost: int, lines: Sequence[str]) -> None:
+        """Add a loop over `count` places, each of which takes about as long as `cost` additions of
+        vectors; in its lines `begin` and `end` bound the places."""
+        self._loops.append(_Loop(f"{self.function_name}{suffix}", count, cost, tuple(lines)))
+
+    def finish(self) -> Kernel:
+        """Return the kernel with the loops that were added."""
+        arguments = sorted(self.arguments, key=lambda a: _ORDER.index(type(a)))
+        declared = [_declared(a, self.arguments[a]) for a in arguments]
+        names = [self.arguments[a] for a in arguments]
+        struct = f"struct {self.function_name}"
+        lines = [f"{struct} {{", "    relay_run *run;", *(f"    {d};" for d in declared), "};", ""]
+        for loop in self._loops:
+            lines += [
+                f"static void {loop.name}_part(const void *given, int64_t begin, int64_t end) {{",
+                f"    const {struct} args = *(const {struct} *)given;",
+                *(f"    {d} = args.{n};" for d, n in zip(declared, names, strict=True)),
+                *(f"    {line}" for line in loop.lines),
+                "}",
+                "",
+            ]
+        parameters = ", ".join(("relay_run *run", *declared))
+        lines.append(f"static void {self.function_name}({parameters}) {{")
+        lines.append(f"    const {struct} given = {{{', '.join(('run', *names))}}};")
+        lines += [
+            f"    relay_in_parts(run, {loop.name}_part, &given, {loop.count}, {loop.cost});"
+            for loop in self._loops
+        ]
+        lines.append("}")
+        text = "\n".join(line.rstrip() for line in lines) + "\n"
+        return Kernel(self.function_name, text, tuple(arguments), self.may_fail)
+
+
+def _declared(argument: Argument, name: str) -> str:
+    """Return the declaration of an argument."""
+    match argument:
+        case Read(_, dtype):
+            return f"const {element_of(dtype).c} *{name}"
+        case Written(_, dtype) | Scratch(_, dtype):
+            return f"{element_of(dtype).c} *{name}"
+        case Number(_, dtype):
+            return f"{element_of(dtype).c} {name}"
+        case Stride() | Size():
+            return f"int64_t {name}"

@@ -1,0 +1,136 @@
+"""The dims of a pass as few nested loops: neighbouring dims are one where every place allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...ir.dims import ONE, Dim, product
+from ...kernels.plans.code import Axis
+from ...kernels.plans.terms import Term, Terms
+from ...kernels.plans.text import Text, infix
+from .block import Block
+from .emit import KernelText
+
+
+def dims_of(terms: Terms, roots: Iterable[Term]) -> list[Dim]:
+    """Return the dims that some terms, and what they need, compute."""
+    return [dim for term in terms.needed(roots) for dim in terms.dims(term)]
+
+
+def merged(names: Sequence[str], sizes: Sequence[Dim], dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    """Return the sizes of dims after neighbours have become one: those that are in `dims` only as
+    the number that they have together, row by row. `names` are their coordinates."""
+    if not sizes:
+        return ()
+    found, lowest = [sizes[-1]], names[-1]
+    for name, size in zip(reversed(names[:-1]), reversed(sizes[:-1]), strict=True):
+        apart = {lowest: Dim.of(lowest) - Dim.of(name) * found[-1]}
+        together = [dim.rename(apart) for dim in dims]
+        if any(name in dim.names() for dim in together):
+            found.append(size)
+            lowest = name
+        else:
+            found[-1] = size * found[-1]
+            dims = together
+    return tuple(reversed(found))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Nested loops over coordinates with names in C: all but the last are recovered from the number
+    of a row, and the lanes of vectors lie along the last."""
+
+    coordinates: tuple[str, ...]
+    sizes: tuple[Dim, ...]
+    names: tuple[str, ...]
+    inner: tuple[Axis, ...] = ()
+    """The axes of loops inside."""
+
+    @property
+    def axes(self) -> list[Axis]:
+        """The axes of blocks inside."""
+        own = [Axis(c, n, None) for c, n in zip(self.coordinates, self.names, strict=True)]
+        return [*own, *self.inner]
+
+    def write(
+        self, kernel: KernelText, inside: Callable[[Block], None], *, is_shared: bool = False
+    ) -> list[str]:
+        """Return the lines of a loop over the places from `begin` to `end`; `inside` writes what is
+        done for each vector of places. With `is_shared` these bound the places along the last dim,
+        and the loop goes over all rows."""
+        outer = Block(kernel, self.axes, None)
+        rows: list[Block] = []
+        block = outer
+        for coordinate in self.coordinates[:-1]:
+            block = Block(kernel, self.axes, None, block, coordinate)
+            rows.append(block)
+        lane = self.coordinates[-1] if self.coordinates else None
+        inner = Block(kernel, self.axes, lane, block, lane)
+        inside(inner)
+        if lane is None:
+            return [
+                *outer.lines,
+                "for (int64_t n = 1; begin < end; begin++) {",
+                *indented(inner.lines),
+                "}",
+            ]
+        index, lanes = self.names[-1], kernel.lanes
+        vectors = indented(inner.lines)
+        if not rows:
+            return [*outer.lines, f"OVER ({index}, begin, end, {lanes},", *vectors, ");"]
+        size = kernel.dims.size(self.sizes[-1])
+        if is_shared:
+            count = kernel.dims.size(product(self.sizes[:-1]))
+            head = self.recovered(kernel, "row")
+            row_lines = [line for row in rows for line in row.lines]
+            over = [f"OVER ({index}, begin, end, {lanes},", *vectors, ");"]
+            loop = f"for (int64_t row = 0; row < {count}; row++) {{"
+            return [*outer.lines, loop, *indented([*head, *row_lines, *over]), "}"]
+        lines = [
+            *outer.lines,
+            "for (int64_t at = begin, row, first, last; at < end; at += last - first) {",
+            f"    row = at / {size.inside(7)}, first = at % {size.inside(7)};",
+            f"    last = relay_least_i64({size}, first + end - at);",
+        ]
+        lines += indented(self.recovered(kernel, "row"))
+        lines += indented(line for row in rows for line in row.lines)
+        lines += [f"    OVER ({index}, first, last, {lanes},", *indented(vectors), "    );", "}"]
+        return lines
+
+    def recovered(self, kernel: KernelText, row: str) -> list[str]:
+        """Return the lines that compute the coordinates but the last from the number of a row."""
+        return recovered(kernel, row, self.names[:-1], self.sizes[:-1])
+
+
+def recovered(
+    kernel: KernelText, number: str, names: Sequence[str], sizes: Sequence[Dim]
+) -> list[str]:
+    """Return the lines that compute coordinates from the number that a place has, row by row."""
+    lines: list[str] = []
+    behind = ONE
+    for place in reversed(range(len(names))):
+        text = Text(number)
+        if behind != ONE:
+            text = infix(text, "/", kernel.dims.size(behind))
+        if place:
+            text = infix(text, "%", kernel.dims.size(sizes[place]))
+        lines.insert(0, f"const int64_t {names[place]} = {text};")
+        behind = behind * sizes[place]
+    return lines
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Return lines one level further in."""
+    return [f"    {line}" for line in lines]
+
+
+LETTERS: Final = ("i", "j", "k", "l", "m")
+
+
+def named(kernel: KernelText, count: int) -> tuple[str, ...]:
+    """Return names for so many coordinates."""
+    wishes = LETTERS if count <= len(LETTERS) else [f"i{n}" for n in range(count)]
+    return tuple(kernel.fresh(wish) for wish in wishes[:count])

@@ -1,0 +1,27 @@
+"""Groups as C kernels: which text is made for which loop."""
+
+from __future__ import annotations
+
+from ...kernels.calling import Layout, NoKernel
+from ...kernels.groups import Group, Kind
+from ..math import Target
+from .kernel import Kernel
+from .pointwise import lower_pointwise, lower_updates
+from .rows import lower_rows
+from .scatter import lower_scatter
+
+
+def lower(group: Group, layout: Layout, target: Target, name: str = "") -> tuple[Kernel, ...]:
+    """Return the kernels of a group, run one after another, with a name of their own if one is
+    given. Raises NoKernel."""
+    match group.kind:
+        case Kind.POINTWISE:
+            return (lower_pointwise(group, layout, target, name),)
+        case Kind.ROWS:
+            return (lower_rows(group, layout, target, name),)
+        case Kind.SCATTER:
+            return lower_scatter(group, layout, target, name)
+        case Kind.UPDATES:
+            return (lower_updates(group, layout, target, name),)
+        case Kind.CONTRACTION:
+            raise NoKernel("sums of products are calls of torch")

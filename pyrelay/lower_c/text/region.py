@@ -1,0 +1,280 @@
+"""The C text of regions: kernels in the order of a tape, and one function that runs them.
+
+A *piece* is a function that runs a stretch of the steps of a region between two calls of torch.
+It gets the addresses of values, the integers of the call, and the numbers that are operands:
+
+    int piece_0(relay_run *run, char *const *at, const int64_t *size, const double *number)
+
+and returns whether a kernel failed, as where an index is out of range. Kernels that overwrite an
+operand do not run after one that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...ir.dims import product
+from ...ir.types import is_float
+from ...kernels.backend import KernelFunction
+from ...kernels.calling import Layout, NoKernel, Number, Read, Scratch, Size, Stride, Written
+from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep
+from ..math import Target, element_of, preamble
+from .kernel import Kernel
+from .lower import lower
+
+RUN: Final = """\
+typedef struct {
+    void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
+    int64_t threads;
+    int64_t failed;
+} relay_run;
+
+typedef struct {
+    void (*part)(const void *, int64_t, int64_t);
+    const void *given;
+    int64_t count, size, next;
+} relay_work;
+
+/* Runs v of n lanes at a time; the last time n may be less. */
+#define OVER(i, from, to, lanes, ...) \\
+    do { \\
+        int64_t i = (from); \\
+        for (; i + (lanes) <= (to); i += (lanes)) { enum { n = (lanes) }; __VA_ARGS__ } \\
+        if (i < (to)) { const int64_t n = (to) - i; __VA_ARGS__ } \\
+    } while (0)
+
+/* Finds the lane with the best of the elements that there are, of equal ones the first. */
+#define FIRST(found, best, place, lanes, sign) \\
+    int found = 0; \\
+    for (int i = 1; i < (lanes); i++) { \\
+        if (place[i] < 0) continue; \\
+        int is_nan = best[i] != best[i], was_nan = best[found] != best[found]; \\
+        int is_same = best[i] == best[found] || (is_nan && was_nan); \\
+        int is_more = !was_nan && (is_nan || best[i] sign best[found]); \\
+        int is_better = is_same ? place[i] < place[found] : is_more; \\
+        if (place[found] < 0 || is_better) found = i; \\
+    } (void)0
+
+static void relay_worker(void *given) {
+    relay_work *work = given;
+    for (;;) {
+        int64_t begin = __atomic_fetch_add(&work->next, work->size, __ATOMIC_RELAXED);
+        if (begin >= work->count) return;
+        int64_t left = work->count - begin;
+        work->part(work->given, begin, begin + (left < work->size ? left : work->size));
+    }
+}
+
+/* Runs a loop in parts that threads take in turn, in one where it is short. A part has at least so
+   much work that dealing it out does not show, and no two parts write to one line of memory. */
+static void relay_in_parts(
+    relay_run *run,
+    void (*part)(const void *, int64_t, int64_t),
+    const void *given,
+    int64_t count,
+    int64_t cost
+) {
+    int64_t least = 65536 / (cost + 1) + 1;
+    if (run->threads < 2 || count < 2 * least) {
+        if (count > 0) part(given, 0, count);
+        return;
+    }
+    int64_t size = count / (4 * run->threads);
+    size = size < least ? least : size;
+    if (size > 64) size = (size + 63) / 64 * 64;
+    relay_work work = {part, given, count, size, 0};
+    run->parallel(relay_worker, &work, run->threads, 0);
+}
+"""
+
+
+FREE: Final = (TupleStep, PartStep, SizeStep)
+"""Steps that make no values of their own, so that kernels before and after them are one piece."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer of a call: a size, or the stride of a dim of a value."""
+
+    step: int
+    argument: Size | Stride
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A value that a kernel makes: its step, its result there, and how it is stored."""
+
+    step: int
+    target: Written | Scratch
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A function of a region: the steps that it runs."""
+
+    name: str
+    steps: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionText:
+    """A region in C: `kernels` are those of the steps that have one, `pieces` the functions,
+    `integers` and `numbers` what is passed to them, `zeros` the values that begin as zeros."""
+
+    text: str
+    kernels: Mapping[int, tuple[Kernel, ...]]
+    pieces: tuple[Piece, ...]
+    integers: tuple[Integer, ...]
+    numbers: tuple[int, ...]
+    scratch: tuple[Made, ...]
+    refused: Mapping[str, str]
+
+
+def region_text(
+    tape: Tape,
+    kernels: Mapping[str, KernelFunction],
+    layouts: Mapping[int, Layout],
+    target: Target,
+) -> RegionText:
+    """Return a region in C, for the layouts of the operands of its kernel steps."""
+    return _Writer(tape, kernels, layouts, target).text()
+
+
+@final
+class _Writer:
+    def __init__(
+        self,
+        tape: Tape,
+        kernels: Mapping[str, KernelFunction],
+        layouts: Mapping[int, Layout],
+        target: Target,
+    ) -> None:
+        self._tape: Final = tape
+        self._kernels: Final = kernels
+        self._layouts: Final = layouts
+        self._target: Final = target
+        self._made: Final[dict[tuple[str, Layout], tuple[Kernel, ...]]] = {}
+        self._refused: Final[dict[str, str]] = {}
+        self._names: Final[set[str]] = set()
+        self._integers: Final[dict[Integer, int]] = {}
+        self._numbers: Final[dict[int, int]] = {}
+        self._scratch: Final[list[Made]] = []
+
+    def text(self) -> RegionText:
+        """Return the text."""
+        found = {n: k for n in range(len(self._tape.steps)) if (k := self._kernel(n)) is not None}
+        pieces: list[Piece] = []
+        stretch: list[int] = []
+        for number, step in enumerate(self._tape.steps):
+            if number in found:
+                stretch.append(number)
+            elif stretch and not isinstance(step, FREE):
+                pieces.append(Piece(f"piece_{len(pieces)}", tuple(stretch)))
+                stretch = []
+        if stretch:
+            pieces.append(Piece(f"piece_{len(pieces)}", tuple(stretch)))
+        functions = [self._piece(piece, found) for piece in pieces]
+        body = "\n".join((RUN, *(k.text for made in self._made.values() for k in made), *functions))
+        text = "\n".join((preamble(body, self._target), body))
+        return RegionText(
+            text,
+            found,
+            tuple(pieces),
+            tuple(self._integers),
+            tuple(self._numbers),
+            tuple(self._scratch),
+            self._refused,
+        )
+
+    def _kernel(self, number: int) -> tuple[Kernel, ...] | None:
+        step = self._tape.steps[number]
+        if not isinstance(step, KernelStep) or step.name in self._refused:
+            return None
+        layout = self._layouts[number]
+        key = step.name, layout
+        if key not in self._made:
+            try:
+                group = self._kernels[step.name].group
+                made = lower(group, layout, self._target)
+                name = made[-1].name
+                if name in self._names:
+                    made = lower(group, layout, self._target, self._fresh(name))
+            except NoKernel as error:
+                self._refused[step.name] = str(error)
+                return None
+            self._names.update(kernel.name for kernel in made)
+            self._made[key] = made
+        return self._made[key]
+
+    def _fresh(self, name: str) -> str:
+        number = 2
+        while f"{name}_{number}" in self._names:
+            number += 1
+        return f"{name}_{number}"
+
+    def _piece(self, piece: Piece, found: Mapping[int, tuple[Kernel, ...]]) -> str:
+        lines = [
+            f"int64_t {piece.name}(",
+            "    relay_run *run, char *const *at, const int64_t *size, const double *number",
+            ") {",
+        ]
+        fails = False
+        for number, kernel in ((n, k) for n in piece.steps for k in found[n]):
+            step = self._tape.steps[number]
+            assert isinstance(step, KernelStep)
+            given = [self._argument(number, step, a) for a in kernel.arguments]
+            guard = "if (!run->failed) " if fails and _overwrites(kernel) else ""
+            lines += [f"    {z}" for a in kernel.arguments if (z := self._zeros(number, step, a))]
+            lines.append(f"    {guard}{kernel.name}({', '.join(('run', *given))});")
+            fails = fails or kernel.may_fail
+        return "\n".join((*lines, "    return run->failed;", "}", ""))
+
+    def _argument(self, number: int, step: KernelStep, argument: object) -> str:
+        match argument:
+            case Read(operand, dtype):
+                return f"(const {element_of(dtype).c} *)at[{step.operands[operand]}]"
+            case Written(result, dtype, overwrites=overwrites):
+                value = step.results[result] if overwrites is None else step.operands[overwrites]
+                return f"({element_of(dtype).c} *)at[{value}]"
+            case Scratch(_, dtype):
+                return f"({element_of(dtype).c} *)at[{self._scratch_value(number, argument)}]"
+            case Size() | Stride():
+                return f"size[{self._integer(number, step, argument)}]"
+            case Number(operand, dtype):
+                value = step.operands[operand]
+                place = self._numbers.setdefault(value, len(self._numbers))
+                return f"number[{place}]" if is_float(dtype) else f"((int64_t *)number)[{place}]"
+            case _:
+                raise AssertionError(argument)
+
+    def _scratch_value(self, number: int, argument: Scratch) -> int:
+        made = Made(number, argument)
+        if made not in self._scratch:
+            self._scratch.append(made)
+        return len(self._tape.types) + self._scratch.index(made)
+
+    def _integer(self, number: int, step: KernelStep, argument: Size | Stride) -> int:
+        return self._integers.setdefault(Integer(number, argument), len(self._integers))
+
+    def _zeros(self, number: int, step: KernelStep, argument: object) -> str | None:
+        match argument:
+            case (
+                Written(dtype=dtype, shape=shape, starts_zero=True)
+                | Scratch(dtype=dtype, shape=shape, starts_zero=True)
+            ):
+                count = self._integer(number, step, Size(product(shape) * (dtype.bits // 8)))
+                pointer = self._argument(number, step, argument)
+                return f"memset({pointer}, 0, size[{count}]);"
+            case _:
+                return None
+
+
+def _overwrites(kernel: Kernel) -> bool:
+    """Return whether a kernel writes to an operand."""
+    return any(isinstance(a, Written) and a.overwrites is not None for a in kernel.arguments)

@@ -1,0 +1,327 @@
+"""Passes with reductions: rows whose elements combine.
+
+Where what is read lies along the reduced dims, the lanes of a vector are places along them, and a
+row ends with its lanes combined. Where it lies along the kept dims, as in the sum of the columns of
+a matrix, each lane is a row of its own.
+
+A row is gone through once for each stage, and once more for reductions that other backends make
+online (`kernels.plans.reductions`): it is in the cache by then, and the sums are exact differences
+from means and maxima.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from ...ir.dims import ONE, Dim, product
+from ...ir.types import bool_, int64, is_float
+from ...kernels.calling import Layout
+from ...kernels.groups import Group
+from ...kernels.places import linear, steps_of
+from ...kernels.plans.code import Axis
+from ...kernels.plans.reductions import Reduction, identity
+from ...kernels.plans.rows import Coordinates, RowPlan, Stored, row_plan
+from ...kernels.plans.terms import Access
+from ...kernels.plans.text import Text, call, infix
+from ..math import Target, element_of
+from .block import Block
+from .cost import cost_of
+from .emit import KernelText
+from .kernel import Kernel
+from .loops import Nest, dims_of, indented, merged, recovered
+
+_ROW: Final = "%row"
+_ALONG: Final = "%along"
+"""How the names of coordinates begin; no size has such a name."""
+
+
+def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> Kernel:
+    """Return the kernel of a pass with reductions. Raises NoKernel."""
+    plan, kept, reduced = _nested(group, layout)
+    kernel = KernelText(group.function, plan.supplier.terms, plan.supplier.places, target, name)
+    dtypes = [s.target.dtype for s in plan.stores]
+    dtypes += [r.dtype for stage in plan.stages for r in stage]
+    dtypes += [int64 for stage in plan.stages for r in stage if r.is_pair]
+    is_column = _is_column(plan, kept, reduced)
+    along = kept if is_column else reduced
+    kernel.choose_lanes(plan.roots, dtypes, along[-1][0] if along else None, layout)
+    kernel.count(plan.roots)
+    found = _Pass(kernel, plan, kept, reduced)
+    lines = found.columns() if is_column else found.rows()
+    length = plan.reduced.constant or _USUAL
+    cost = cost_of(plan.supplier.terms, plan.roots) * length // kernel.lanes * kernel.lanes
+    kernel.loop("", str(kernel.dims.size(plan.kept)), cost, lines)
+    return kernel.finish()
+
+
+_USUAL: Final = 256
+"""The length of rows, where only the call knows it."""
+
+
+def _nested(group: Group, layout: Layout) -> tuple[RowPlan, Coordinates, Coordinates]:
+    """Return the plan of a pass over as few nested dims as its operands allow, and the coordinates
+    of the kept and of the reduced ones."""
+    assert group.domain is not None
+    kept = _coordinates(_ROW, group.domain.kept)
+    reduced = _coordinates(_ALONG, group.domain.along)
+    plan = row_plan(group, layout, kept, reduced)
+    dims = [*dims_of(plan.supplier.terms, plan.roots), *(s.at for s in plan.stores)]
+    rows, along = _merged(kept, dims), _merged(reduced, dims)
+    if (rows, along) == (kept, reduced):
+        return plan, kept, reduced
+    return row_plan(group, layout, rows, along), rows, along
+
+
+def _coordinates(prefix: str, sizes: Sequence[Dim]) -> Coordinates:
+    return tuple((f"{prefix}{n}", d) for n, d in enumerate(sizes) if d != ONE)
+
+
+def _merged(coordinates: Coordinates, dims: Sequence[Dim]) -> Coordinates:
+    names = [name for name, _ in coordinates]
+    sizes = merged(names, [size for _, size in coordinates], dims)
+    return tuple(zip(names, sizes, strict=False))
+
+
+def _is_column(plan: RowPlan, kept: Coordinates, reduced: Coordinates) -> bool:
+    """Return whether more operands lie along the kept dims than along the reduced ones."""
+    if not kept or not reduced:
+        return False
+    row, along = kept[-1][0], reduced[-1][0]
+    loads = (t.detail for t in plan.supplier.terms.needed(plan.roots))
+    found = [dict(steps_of(a.offset)) for a in loads if isinstance(a, Access)]
+    across = sum(s.get(row) == ONE and s.get(along) not in (None, ONE) for s in found)
+    behind = sum(s.get(along) == ONE for s in found)
+    return across > behind
+
+
+@final
+class _Pass:
+    """The loop of a pass in the making."""
+
+    def __init__(
+        self, kernel: KernelText, plan: RowPlan, kept: Coordinates, reduced: Coordinates
+    ) -> None:
+        self._kernel: Final = kernel
+        self._plan: Final = plan
+        self._kept: Final = kept
+        self._reduced: Final = reduced
+        rows = [kernel.fresh("i" if n == 0 else f"i{n}") for n in range(len(kept))]
+        along = [kernel.fresh("k" if n == 0 else f"k{n}") for n in range(len(reduced))]
+        self._rows: Final = tuple(rows)
+        self._along: Final = tuple(along)
+        pairs = [*zip(kept, rows, strict=True), *zip(reduced, along, strict=True)]
+        self._axes: Final = [Axis(name, text, None) for (name, _), text in pairs]
+        self._length: Final = kernel.dims.size(plan.reduced)
+        self._totals: Final[dict[Reduction, tuple[str, ...]]] = {}
+        self._is_column = False
+
+    def rows(self) -> list[str]:
+        """Return the loop over rows from `begin` to `end`, with lanes along a row."""
+        outer = Block(self._kernel, self._axes, None)
+        blocks = [outer]
+        for name, _ in self._kept:
+            blocks.append(Block(self._kernel, self._axes, None, blocks[-1], name))
+        self._go_through(blocks[-1])
+        sizes = [size for _, size in self._kept]
+        head = recovered(self._kernel, "row", self._rows, sizes)
+        lines = [line for block in blocks[1:] for line in block.lines]
+        body = [*head, *(lines if self._kept else outer.lines)]
+        before = outer.lines if self._kept else []
+        loop = "for (int64_t row = begin; row < end; row++) {"
+        return [*before, loop, *indented(body), "}"]
+
+    def columns(self) -> list[str]:
+        """Return the loop over rows from `begin` to `end`, with a row for each lane."""
+        self._is_column = True
+        names, sizes = zip(*self._kept, strict=True)
+        nest = Nest(names, sizes, self._rows, tuple(self._axes))
+        return nest.write(self._kernel, self._go_through)
+
+    def _go_through(self, row: Block) -> None:
+        """Write what is done for a row: its stages, and what is stored for it."""
+        for reduction in (r for stage in self._plan.stages for r in stage):
+            for term in reduction.results:
+                row.set_axes(term, [self._kept[-1][0]] if self._kept else [])
+        for stage in range(self._plan.passes):
+            reductions = self._plan.reductions(stage)
+            leaders = [r for r in reductions if r.online is None]
+            self._loop(row, leaders, self._plan.stored_in(stage))
+            self._loop(row, [r for r in reductions if r.online is not None], ())
+        for stored in self._plan.stored_for_rows:
+            row.store(stored.store)
+
+    def _loop(self, row: Block, reductions: Sequence[Reduction], stored: Sequence[Stored]) -> None:
+        """Write one time through a row."""
+        if not reductions and not stored:
+            return
+        for reduction in reductions:
+            self._start(row, reduction)
+        blocks = [row]
+        lane = row.lane if self._is_column else None
+        for name, _ in self._reduced[:-1]:
+            blocks.append(Block(self._kernel, self._axes, lane, blocks[-1], name))
+        if self._reduced:
+            name = self._reduced[-1][0]
+            inner_lane = lane if self._is_column else name
+            blocks.append(Block(self._kernel, self._axes, inner_lane, blocks[-1], name))
+        inner = blocks[-1] if self._reduced else Block(self._kernel, self._axes, lane, row, "%one")
+        for reduction in reductions:
+            self._step(inner, reduction)
+        for output in stored:
+            inner.store(output.store)
+        row.lines.extend(self._repeated(blocks[1:], inner))
+        for reduction in reductions:
+            self._finish(row, reduction)
+
+    def _repeated(self, blocks: Sequence[Block], inner: Block) -> list[str]:
+        """Return the loops over the reduced dims around lines."""
+        kernel, sizes = self._kernel, [size for _, size in self._reduced]
+        if not blocks:
+            # One element is in the first lane alone.
+            return ["{", "    enum { n = 1 };", *indented(inner.lines), "}"]
+        if self._is_column:
+            head = recovered(kernel, "along", self._along, sizes)
+            lines = [line for block in blocks for line in block.lines]
+            loop = f"for (int64_t along = 0; along < {self._length}; along++) {{"
+            return [loop, *indented([*head, *lines]), "}"]
+        size = kernel.dims.size(sizes[-1])
+        index = self._along[-1]
+        vectors = [f"OVER ({index}, 0, {size}, {kernel.lanes},", *indented(inner.lines), ");"]
+        if len(blocks) == 1:
+            return vectors
+        count = kernel.dims.size(product(tuple(sizes[:-1])))
+        head = recovered(kernel, "along", self._along[:-1], sizes[:-1])
+        lines = [line for block in blocks[:-1] for line in block.lines]
+        loop = f"for (int64_t along = 0; along < {count}; along++) {{"
+        return [loop, *indented([*head, *lines, *vectors]), "}"]
+
+    def _start(self, row: Block, reduction: Reduction) -> None:
+        """Write the accumulators of a reduction."""
+        name, kernel = reduction.reduced.var.name, self._kernel
+        total = kernel.fresh(f"{name}_total")
+        start = row.constant(identity(reduction), reduction.dtype)
+        row.line(f"{kernel.vector(reduction.dtype)} {total} = {start};")
+        if not reduction.is_pair:
+            self._totals[reduction] = (total,)
+            return
+        place = kernel.fresh(f"{name}_place")
+        row.line(f"{kernel.vector(int64)} {place} = {row.constant(-1, int64)};")
+        self._totals[reduction] = (total, place)
+
+    def _step(self, inner: Block, reduction: Reduction) -> None:
+        """Write how the elements of a vector are taken up."""
+        dtype = reduction.dtype
+        value = inner.typed(reduction.operand, dtype)
+        if reduction.is_pair:
+            self._step_pair(inner, reduction, value)
+            return
+        if not self._is_column:
+            function = self._kernel.function("where", dtype)
+            value = call(
+                function, inner.existing, value, inner.constant(identity(reduction), dtype)
+            )
+        (total,) = self._totals[reduction]
+        inner.line(f"{total} = {self._combined(reduction, Text(total), value)};")
+
+    def _step_pair(self, inner: Block, reduction: Reduction, value: Text) -> None:
+        kernel, dtype = self._kernel, reduction.dtype
+        best, place = self._totals[reduction]
+        if not value.text.isidentifier():
+            name = kernel.fresh("value")
+            inner.line(f"{kernel.vector(dtype)} {name} = {value};")
+            value = Text(name)
+        sign = "gt" if reduction.is_largest else "lt"
+        parts = [call(kernel.function(sign, dtype), value, best)]
+        if is_float(dtype):
+            ne, eq = (kernel.function(f, dtype) for f in ("ne", "eq"))
+            parts.append(Text(f"({call(ne, value, value)} & {call(eq, best, best)})"))
+        parts.append(call(kernel.function("lt", int64), place, inner.constant(0, int64)))
+        better = " | ".join(map(str, parts))
+        if not self._is_column:
+            better = f"({better}) & {inner.existing}"
+        taken = kernel.fresh("is_better")
+        inner.line(f"{kernel.vector(bool_)} {taken} = {better};")
+        index = [Dim.of(name) for name, _ in self._reduced]
+        at = inner.place_of(linear(index, [size for _, size in self._reduced]))
+        where = kernel.function("where", dtype)
+        inner.line(f"{best} = {call(where, taken, value, best)};")
+        inner.line(f"{place} = {call(kernel.function('where', int64), taken, at, place)};")
+
+    def _combined(self, reduction: Reduction, total: Text, value: Text) -> Text:
+        dtype = reduction.dtype
+        match reduction.reduced.combine:
+            case "add" | "mean":
+                return infix(total, "+", value)
+            case "mul":
+                return infix(total, "*", value)
+            case "and":
+                return infix(total, "&", value)
+            case "or":
+                return infix(total, "|", value)
+            case _ if dtype == bool_:
+                return infix(total, "|" if reduction.is_largest else "&", value)
+            case _:
+                return call(self._kernel.function(_extreme(reduction), dtype), total, value)
+
+    def _finish(self, row: Block, reduction: Reduction) -> None:
+        """Write the result of a reduction."""
+        if comment := self._kernel.comment(reduction.reduced.var.span):
+            row.line(comment)
+        if reduction.is_pair:
+            self._finish_pair(row, reduction)
+            return
+        (total,) = self._totals[reduction]
+        text = Text(total) if self._is_column else self._folded(row, reduction, total)
+        if reduction.reduced.combine == "mean":
+            text = infix(text, "/", Text(f"({element_of(reduction.dtype).c}){self._length.atom}"))
+        assert reduction.value is not None
+        name = self._kernel.fresh(reduction.reduced.var.name)
+        row.line(f"{self._kernel.vector(reduction.dtype)} {name} = {text};")
+        row.put(reduction.value, Text(name))
+
+    def _folded(self, row: Block, reduction: Reduction, total: str) -> Text:
+        """Return the lanes of an accumulator combined, in all lanes."""
+        dtype, kernel = reduction.dtype, self._kernel
+        if dtype == bool_:
+            is_all = identity(reduction)
+            bits = call(kernel.function("bits", bool_), f"~{total}" if is_all else total)
+            mask = kernel.vector(bool_)
+            return Text(f"(({mask}){{0}} - ({bits} {'==' if is_all else '!='} 0))")
+        match reduction.reduced.combine:
+            case "add" | "mean":
+                function = "sum"
+            case "mul":
+                function = "product"
+            case _:
+                function = "largest" if reduction.is_largest else "smallest"
+        number = call(kernel.function(function, dtype), total)
+        return call(kernel.function("splat", dtype), number)
+
+    def _finish_pair(self, row: Block, reduction: Reduction) -> None:
+        best, place = self._totals[reduction]
+        name, kernel = reduction.reduced.var.name, self._kernel
+        if self._is_column:
+            texts = Text(best), Text(place)
+        else:
+            lane = kernel.fresh(f"{name}_lane")
+            sign = ">" if reduction.is_largest else "<"
+            row.line(f"FIRST ({lane}, {best}, {place}, {kernel.lanes}, {sign});")
+            texts = (
+                call(kernel.function("splat", reduction.dtype), f"{best}[{lane}]"),
+                call(kernel.function("splat", int64), f"{place}[{lane}]"),
+            )
+        for term, text, dtype, wish in (
+            (reduction.value, texts[0], reduction.dtype, name),
+            (reduction.position, texts[1], int64, f"{name}_position"),
+        ):
+            if term is not None:
+                result = kernel.fresh(wish)
+                row.line(f"{kernel.vector(dtype)} {result} = {text};")
+                row.put(term, Text(result))
+
+
+def _extreme(reduction: Reduction) -> str:
+    if is_float(reduction.dtype):
+        return "maximum" if reduction.is_largest else "minimum"
+    return "most" if reduction.is_largest else "least"

@@ -1,0 +1,92 @@
+"""Pointwise passes, updates and scatters in C: every dtype, any strides, every size."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.unit.lower_c.running import check, text
+
+GELU = """def @gelu[N: Dim, M: Dim](%x: Tensor[(N, M), float32], %w: Tensor[(M,), float32]) {
+    let %y = %x * %w;
+    %y * (0.5f32 * (1.0f32 + erf(%y * 0.70710677f32)))
+}"""
+AROUND = """def @around[N: Dim, C: Dim, H: Dim](%x: Tensor[(N, C, H, H), float32],
+    %scale: Tensor[(C, 1, 1), float32], %row: Tensor[(N, 1, 1, H), float32]) {
+    %x * %scale + %row
+}"""
+EVERY = """def @every[N: Dim](%x: Tensor[(N,), {dtype}], %y: Tensor[(N,), {dtype}]) {{
+    (%x + %y, %x * %y, maximum(%x, %y), where(%x < %y, %x, %y), %x == %y)
+}}"""
+WIDENED = """def @widened[N: Dim](%x: Tensor[(N,), {dtype}], %y: Tensor[(N,), float32]) {{
+    (cast(%x, dtype=float32) * %y, cast(%y, dtype={dtype}))
+}}"""
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 16), (5, 7), (2, 1000), (0, 4), (4, 0)])
+def test_places_of_every_count(shape: tuple[int, int]) -> None:
+    check(GELU, torch.randn(shape), torch.randn(shape[1]))
+
+
+def test_operands_may_have_any_strides() -> None:
+    check(GELU, torch.randn(33, 20).T, torch.randn(66)[::2])
+    check(GELU, torch.randn(1, 33).expand(20, 33), torch.randn(1).expand(33))
+    check(GELU, torch.randn(40, 33, 2)[::2, :, 1], torch.randn(33))
+
+
+def test_dims_that_are_broadcast_are_loops_of_their_own() -> None:
+    operands = torch.randn(2, 3, 5, 5), torch.randn(3, 1, 1), torch.randn(2, 1, 1, 5)
+    check(AROUND, *operands)
+    check(AROUND, operands[0].contiguous(memory_format=torch.channels_last), *operands[1:])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_elements_of_every_dtype(dtype: str) -> None:
+    torch_dtype = getattr(torch, dtype)
+    x, y = (torch.randint(0, 11, (37,)).to(torch_dtype) for _ in range(2))
+    check(EVERY.format(dtype=dtype), x, y)
+    check(WIDENED.format(dtype=dtype), x, torch.randn(37).abs() * 9)
+
+
+def test_bools_are_masks_in_c() -> None:
+    source = """def @bools[N: Dim](%x: Tensor[(N,), bool], %y: Tensor[(N,), bool]) {
+        (logical_and(%x, %y), logical_or(%x, %y), logical_not(%x), %x == %y,
+         where(%x, cast(%y, dtype=int64), 7i64))
+    }"""
+    check(source, torch.rand(45) < 0.5, torch.rand(45) < 0.5)
+
+
+def test_nan_wins_and_infinities_stay() -> None:
+    special = torch.tensor([0.0, -0.0, 1.0, torch.inf, -torch.inf, torch.nan, 1e-40])
+    x, y = special.repeat(7), special.repeat_interleave(7)
+    source = """def @special[N: Dim](%x: Tensor[(N,), float32], %y: Tensor[(N,), float32]) {
+        (maximum(%x, %y), minimum(%x, %y), %x < %y, isnan(%x), isfinite(%x), sqrt(%x), abs(%x),
+         sign(%x), %x / %y)
+    }"""
+    check(source, x, y)
+
+
+def test_integers_divide_as_in_python() -> None:
+    source = """def @divided[N: Dim](%x: Tensor[(N,), int64], %y: Tensor[(N,), int64]) {
+        (floor_divide(%x, %y), mod(%x, %y))
+    }"""
+    x, y = torch.arange(-20, 21), torch.tensor([3, -3, 1, -1, 7]).repeat(9)[:41]
+    check(source, x, y)
+
+
+def test_indices_and_pads_read_only_what_there_is() -> None:
+    rows = """def @rows[N: Dim, M: Dim, K: Dim](
+        %x: Tensor[(N, M), float32], %at: Tensor[(K,), int64]) {
+        index_select(%x, %at, dim=0) * 2.0f32
+    }"""
+    check(rows, torch.randn(5, 37), torch.tensor([4, 0, 0, 3]))
+    padded = """def @padded[N: Dim](%x: Tensor[(N,), float32]) { pad(%x, pad=(2, 3)) + 1.0f32 }"""
+    check(padded, torch.randn(20))
+
+
+def test_the_text_is_the_users_words() -> None:
+    found = text(GELU)
+    assert "static void gelu_part(" in found
+    assert "f32x16 y = x * w;" in found or "f32x8 y = x * w;" in found or "f32x4 y" in found
+    assert found.count("OVER (") == 1

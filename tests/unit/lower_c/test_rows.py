@@ -1,0 +1,64 @@
+"""Passes with reductions in C: every kind, every dtype, rows of every length."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.kernels.row_sources import (
+    BATCH_NORM,
+    COLUMNS,
+    CROSS_ENTROPY,
+    LAYER_NORM,
+    SOFTMAX,
+)
+from tests.unit.lower_c.running import check
+
+KINDS = """def @kinds[N: Dim, M: Dim](%x: Tensor[(N, M), {dtype}]) {{
+    (sum(%x, dim=(1,)), amax(%x, dim=(1,)), amin(%x, dim=(1,)), argmax(%x, dim=1),
+     argmin(%x, dim=1), prod(%x, dim=1))
+}}"""
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 7), (3, 64), (2, 1000), (0, 4)])
+def test_softmax_of_rows_of_every_length(shape: tuple[int, int]) -> None:
+    check(SOFTMAX, torch.randn(shape))
+
+
+def test_rows_may_have_any_strides() -> None:
+    check(SOFTMAX, torch.randn(33, 5).T)
+    check(LAYER_NORM, torch.randn(48, 6).T, torch.randn(96)[::2], torch.randn(1).expand(48))
+
+
+def test_reduced_dims_need_not_be_neighbours() -> None:
+    check(BATCH_NORM, torch.randn(3, 3, 4, 5))
+    check(COLUMNS, torch.randn(50, 37))
+    check(COLUMNS, torch.randn(1, 3))
+
+
+def test_losses_read_at_computed_places() -> None:
+    check(CROSS_ENTROPY, torch.randn(9, 21), torch.randint(0, 21, (9,)))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "int64", "uint8"])
+def test_every_kind_of_every_dtype(dtype: str) -> None:
+    x = torch.randint(1, 4, (6, 19)).to(getattr(torch, dtype))
+    check(KINDS.format(dtype=dtype), x)
+
+
+def test_bools_of_rows_combine() -> None:
+    for dim in (0, 1):
+        one = f"""def @bools[N: Dim, M: Dim](%x: Tensor[(N, M), bool]) {{
+            (any(%x, dim=({dim},)), all(%x, dim=({dim},)))
+        }}"""
+        check(one, torch.rand(5, 20) < 0.2)
+        check(one, torch.rand(5, 20) < 2)
+
+
+def test_nan_is_the_largest_and_the_smallest() -> None:
+    x = torch.randn(4, 40)
+    x[0, 7] = x[0, 30] = x[1, 0] = torch.nan
+    x[2] = -torch.inf
+    x[3] = 1.0
+    check(KINDS.format(dtype="float32"), x)
+    check(KINDS.format(dtype="float32"), x.T.contiguous().T)
