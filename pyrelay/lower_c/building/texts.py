@@ -29,6 +29,8 @@ FLAGS: Final = (
     "-shared",
     "-fno-math-errno",
     "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fwrapv",
     "-w",
 )
 """None of them changes a value: NaN, infinities, signed zeros and the order of sums stay."""

@@ -107,7 +107,8 @@ def _load_part(instance: Instance) -> str:
         return f"{head} {{\n{rest}\n}}"
     pointer = f"(const {_pointed(instance)} *)p"
     zeros = _cast(instance, "($F){0}")
-    return f"{head} {{\n    return ($F){name}({pointer}, {zeros}, (1ull << n) - 1);\n}}"
+    whole = "    if (__builtin_constant_p(n) && n == $L) return $load(p);\n"
+    return f"{head} {{\n{whole}    return ($F){name}({pointer}, {zeros}, (1ull << n) - 1);\n}}"
 
 
 def _store_part(instance: Instance) -> str:
@@ -115,7 +116,9 @@ def _store_part(instance: Instance) -> str:
     if (name := _part_builtin(instance, "store")) is None:
         return f"{head} {{\n    memcpy(p, &v, n * sizeof($S));\n}}"
     pointer = f"({_pointed(instance)} *)p"
-    return f"{head} {{\n    {name}({pointer}, {_cast(instance, 'v')}, (1ull << n) - 1);\n}}"
+    part = f"{name}({pointer}, {_cast(instance, 'v')}, (1ull << n) - 1)"
+    whole = "if (__builtin_constant_p(n) && n == $L) $store(p, v);"
+    return f"{head} {{\n    {whole}\n    else {part};\n}}"
 
 
 def _part_builtin(instance: Instance, verb: str) -> str | None:

@@ -23,13 +23,17 @@ def _lanes(op: str, parameters: str, value: str) -> str:
     )
 
 
-def _one(op: str, value: str) -> Definition:
-    return Definition(op, ("f32", "f64"), _lanes(op, "$F x", value), ulp=1)
-
+LANES: Final = {op: _lanes(op, "$F x", f"{op}((double)x[i])") for op in _OF_ONE}
+"""Functions of one number, lane by lane."""
 
 LIBRARY: Final = (
-    *(_one(op, f"{op}((double)x[i])") for op in _OF_ONE),
-    _one("sigmoid", "1 / (1 + exp(-(double)x[i]))"),
+    *(Definition(op, ("f32", "f64"), body, ulp=1) for op, body in LANES.items()),
+    Definition(
+        "sigmoid",
+        ("f32", "f64"),
+        _lanes("sigmoid", "$F x", "1 / (1 + exp(-(double)x[i]))"),
+        ulp=2,
+    ),
     Definition(
         "power",
         ("f32", "f64"),

@@ -149,13 +149,18 @@ def _written(instance: Instance, table: Table) -> str:
     body = definition.body if isinstance(definition.body, str) else definition.body(instance)
     if not instance.lanes:
         return _of_numbers(instance, body)
-    return "RELAY " + _filled(body.strip("\n"), instance) + "\n"
+    lines = body.strip("\n").split("\n")
+    head = 1 if lines[0].startswith("/*") else 0
+    while head and not lines[head - 1].endswith("*/"):
+        head += 1
+    lines[head] = f"RELAY {lines[head]}"
+    return _filled("\n".join(lines), instance) + "\n"
 
 
 def _of_numbers(instance: Instance, body: str) -> str:
     """Return a function of numbers: that of vectors, on vectors of one number."""
     element, vector = instance.element, f"{instance.element.name}x{16 // instance.element.bytes}"
-    head = body.strip().splitlines()[0]
+    head = next(line for line in body.splitlines() if f"${instance.op}(" in line)
     names = re.findall(r"\$F (\w+)", head)
     given = ", ".join(f"{n} - ({vector}){{}}" for n in names)
     parameters = ", ".join(f"{element.c} {n}" for n in names)

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 
 import torch
 
 from pyrelay.ir.types import DTYPES
+from pyrelay.lower_c.building import Library, build
 from pyrelay.lower_c.math import Mode, Target, element_of, host_target, preamble
 
 GUARD = 64
 
 
 @cache
-def built(text: str, target: Target, mode: Mode = "fast") -> ctypes.CDLL:
-    """Return the shared object of a text behind its preamble."""
-    folder = Path(tempfile.mkdtemp())
-    source, found = folder / "text.c", folder / "text.so"
-    source.write_text(preamble(text, target, mode) + text)
-    flags = ("-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fwrapv", "-Wno-psabi", "-Werror")
-    command = ["cc", "-Wall", *flags, *target.flags, "-o", str(found), str(source), "-lm"]
-    subprocess.run(command, check=True, capture_output=True)
-    return ctypes.CDLL(str(found))
+def built(text: str, target: Target, mode: Mode = "fast") -> Library:
+    """Return the library of a text behind its preamble."""
+    return build(preamble(text, target, mode) + text)
 
 
 def elementwise(
@@ -57,13 +49,13 @@ def elementwise(
         f"    for (; i + {lanes} <= n; i += {lanes}) {{\n{body('', '')}\n    }}\n"
         f"    if (i < n) {{\n{body('_part', ', n - i')}\n    }}\n}}\n"
     )
-    run = built(text, target or host_target(), mode).run
+    kinds = [ctypes.c_void_p] * (len(names) + 1) + [ctypes.c_long]
+    run = built(text, target or host_target(), mode).function("run", kinds)
 
     def apply(*tensors: torch.Tensor) -> torch.Tensor:
         count = tensors[0].numel()
         found = torch.full((count + GUARD,), 77).to(result)
-        pointers = [ctypes.c_void_p(t.data_ptr()) for t in (*tensors, found)]
-        run(*pointers, ctypes.c_long(count))
+        run(*(t.data_ptr() for t in (*tensors, found)), count)
         assert (found[count:] == torch.full((GUARD,), 77).to(result)).all()
         return found[:count]
 

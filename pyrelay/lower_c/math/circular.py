@@ -1,0 +1,249 @@
+"""Sine, tangent, their inverses, and the error function, on whole vectors: the fast mode.
+
+Angles are reduced to `|r| <= pi / 4` by pi / 2 in several parts (Cody and Waite), up to a limit;
+angles beyond it go lane by lane through the C library. The polynomials were fitted by Remez'
+algorithm, the quotient of `erf` by weighted least squares, for the relative error.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from .library import LANES
+from .polynomials import Coefficients, horner, with_constants
+from .storage import FLOATS
+from .text import Body, Definition, Instance
+
+# (sin(r) / r - 1) / r**2 and (cos(r) - 1 + r**2 / 2) / r**4, in r**2
+_SIN: Final[Coefficients] = {
+    "f32": (
+        *(-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415),
+        *(2.718311179705779e-06,),
+    ),
+    "f64": (
+        *(-0.16666666666666666, 0.008333333333333323, -0.00019841269841255137),
+        *(2.755731921422717e-06, -2.5052104921411005e-08, 1.6058367908519628e-10),
+        *(-7.578762743545133e-13,),
+    ),
+}
+_COS: Final[Coefficients] = {
+    "f32": (0.04166664555668831, -0.001388736767694354, 2.4438499167445116e-05),
+    "f64": (
+        *(0.0416666666666666, -0.0013888888888874149, 2.4801587289498525e-05),
+        *(-2.7557314357113673e-07, 2.0875723929531896e-09, -1.135968211012277e-11),
+    ),
+}
+# (asin(x) / x - 1) / x**2 and (atan(x) / x - 1) / x**2, in x**2
+_ASIN: Final[Coefficients] = {
+    "f32": (
+        *(0.16666753590106964, 0.07495244592428207, 0.045476801693439484),
+        *(0.0241489727050066, 0.04221628978848457),
+    ),
+    "f64": (
+        *(0.1666666666666539, 0.07500000000341964, 0.04464285682433626, 0.030381959296821706),
+        *(0.02237175434004032, 0.017359758876688745, 0.013884718424009882, 0.012172498382095644),
+        *(0.00651419656033156, 0.01956486354527792, -0.016280067220446233, 0.03194949867904674),
+    ),
+}
+_ATAN: Final[Coefficients] = {
+    "f32": (
+        *(-0.33333316445350647, 0.19998490810394287, -0.14243866503238678),
+        *(0.10596129298210144, -0.06083760783076286),
+    ),
+    "f64": (
+        *(-0.333333333333332, 0.19999999999954118, -0.14285714280252154),
+        *(0.11111110786328222, -0.09090897842269378, 0.07692061746860865, -0.06663121695933247),
+        *(0.05848018876151905, -0.05039891997162947, 0.038079536967646, -0.017923643482045032),
+    ),
+}
+# erf(x) / x is a quotient of these in x**2
+_ERF_OVER: Final[Coefficients] = {
+    "f32": (
+        *(1.128379225730896, 0.18514859676361084, 0.05425482243299484),
+        *(0.0038403270300477743, 0.00037716669612564147, 4.620010258804541e-06),
+        *(-1.2857777065278242e-08,),
+    ),
+}
+_ERF_UNDER: Final[Coefficients] = {
+    "f32": (
+        *(1.0, 0.4974170923233032, 0.11388729512691498, 0.015434903092682362),
+        *(0.001302415388636291, 6.250042497413233e-05),
+    ),
+}
+
+_PI: Final = Fraction(
+    "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534"
+)
+_LIMITS: Final = {"f32": 1e4, "f64": 1e6}
+"""Angles up to these are reduced by multiples of pi / 2, of which there are less than 2**13 and
+2**20."""
+
+
+def _parts_of_a_right_angle(instance: Instance) -> list[float]:
+    """Return pi / 2 as a sum of numbers: with a fused product each may have all digits that there
+    are, else so few that its products with the multiples are exact."""
+    digits, multiples = {"f32": (24, 13), "f64": (53, 20)}[instance.element.name]
+    kept = [digits] * 3 if instance.target.has_fma else [digits - multiples] * 5 + [digits]
+    left, parts = _PI / 2, []
+    for count in kept:
+        exponent = 1
+        while left * 2 ** (exponent - 1) < 1:
+            exponent += 1
+        scale = Fraction(2) ** (count + exponent - 2)
+        part = Fraction(int(left * scale)) / scale
+        parts.append(float(part))
+        left -= part
+    return parts
+
+
+def _reduced(instance: Instance) -> str:
+    """Return the lines from an angle `x` to the number of right angles in the last bits of `k`, and
+    to the sine `s` and the cosine `c` of what is left."""
+    lines = [
+        "    $F moved = x * 0.6366197723675814 + MAGIC;",
+        "    $I k = ($I)moved;",
+        "    $F n = moved - MAGIC, r = x;",
+        *(f"    r = $mad(n, $splat(-{p!r}), r);" for p in _parts_of_a_right_angle(instance)),
+        "    $F z = r * r;",
+        horner("p", "z", _SIN, instance),
+        "    $F s = $mad(p * z, r, r);",
+        horner("q", "z", _COS, instance),
+        "    $F c = $mad(q * z, z, $mad(z, $splat(-0.5), $splat(1.0)));",
+    ]
+    return with_constants("\n".join(lines), instance)
+
+
+def _angular(op: str, result: str, ulp: float) -> tuple[Definition, ...]:
+    """Return a function of an angle: as it is near 0, far away, and the choice."""
+
+    def near(instance: Instance) -> str:
+        return f"$F $near_{op}($F x) {{\n{_reduced(instance)}\n    {result}\n}}"
+
+    def either(instance: Instance) -> str:
+        limit = _LIMITS[instance.element.name]
+        return f"""
+$F ${op}($F x) {{
+    $F size = $abs(x);
+    $I is_far = (size > {limit!r}) & (size < $splat(__builtin_inf()));
+    int is_any = ${{bits.bool}}(__builtin_convertvector(is_far, $M)) != 0;
+    return __builtin_expect(is_any, 0) ? $far_{op}(x) : $near_{op}(x);
+}}
+"""
+
+    far = f"""
+$F $far_{op}($F x) {{
+    for (int i = 0; i < $L; i++) x[i] = ($S){op}((double)x[i]);
+    return x;
+}}
+"""
+    return (
+        Definition(f"near_{op}", FLOATS, near),
+        Definition(f"far_{op}", FLOATS, far),
+        Definition(op, FLOATS, either, ulp),
+    )
+
+
+_SIN_RESULT = """$F found = ($F)$blend((k & 1) != 0, ($I)c, ($I)s);
+    return ($F)$blend(x == 0, ($I)x, ($I)found ^ (k & 2) << (8 * sizeof($S) - 2));"""
+_COS_RESULT = """$F found = ($F)$blend((k & 1) != 0, ($I)s, ($I)c);
+    return ($F)(($I)found ^ ((k + 1) & 2) << (8 * sizeof($S) - 2));"""
+_TAN_RESULT = """$I odd = (k & 1) != 0;
+    $F found = ($F)$blend(odd, ($I)(-c), ($I)s) / ($F)$blend(odd, ($I)s, ($I)c);
+    return ($F)$blend(x == 0, ($I)x, ($I)found);"""
+
+
+def _asin_of(instance: Instance) -> str:
+    return f"""
+/* Returns the arc sine of s, whose square is z. */
+$F $asin_of($F s, $F z) {{
+{horner("p", "z", _ASIN, instance)}
+    return $mad(p * z, s, s);
+}}
+"""
+
+
+_ASIN_BODY = """
+$F $asin($F x) {
+    $F size = $abs(x);
+    $I is_large = size > 0.5;
+    $F z = ($F)$blend(is_large, ($I)((1.0 - size) * 0.5), ($I)(x * x));
+    $F s = ($F)$blend(is_large, ($I)$square_root(z), ($I)size);
+    $F near = $asin_of(s, z);
+    $F far = PI_HALF - (near * 2.0 - PI_HALF_LOW);
+    return $copysign(($F)$blend(is_large, ($I)far, ($I)near), x);
+}
+"""
+
+_ACOS_BODY = """
+$F $acos($F x) {
+    $F size = $abs(x);
+    $I is_large = size > 0.5;
+    $F z = ($F)$blend(is_large, ($I)((1.0 - size) * 0.5), ($I)(x * x));
+    $F s = ($F)$blend(is_large, ($I)$square_root(z), ($I)x);
+    $F near = $asin_of(s, z);
+    $F twice = near * 2.0;
+    $F far = ($F)$blend(x < 0, ($I)(2.0 * PI_HALF - (twice - 2.0 * PI_HALF_LOW)), ($I)twice);
+    return ($F)$blend(is_large, ($I)far, ($I)(PI_HALF - (near - PI_HALF_LOW)));
+}
+"""
+
+
+def _atan(instance: Instance) -> str:
+    text = f"""
+$F $atan($F x) {{
+    $F size = $abs(x);
+    $I is_large = size > 2.414213562373095, is_middle = (size > 0.41421356237309503) & ~is_large;
+    $F over = ($F)$blend(is_large, ($I)$splat(-1.0), ($I)(size - 1.0));
+    $F under = ($F)$blend(is_large, ($I)size, ($I)(size + 1.0));
+    $F t = ($F)$blend(is_large | is_middle, ($I)(over / under), ($I)size);
+    $F base = ($F)(is_large & ($I)$splat(PI_HALF)) + ($F)(is_middle & ($I)$splat(PI_HALF * 0.5));
+    $F low = ($F)(is_large & ($I)$splat(PI_HALF_LOW));
+    low += ($F)(is_middle & ($I)$splat(PI_HALF_LOW * 0.5));
+    $F z = t * t;
+{horner("p", "z", _ATAN, instance)}
+    return $copysign(base + ($mad(p * z, t, t) + low), x);
+}}
+"""
+    return _with_right_angle(text, instance)
+
+
+_RIGHT_ANGLE: Final = {
+    "f32": ("1.57079637050628662109375", "-4.37113900018624283e-8"),
+    "f64": ("0x1.921fb54442d18p+0", "6.123233995736766e-17"),
+}
+
+
+def _with_right_angle(text: str, instance: Instance) -> str:
+    high, low = _RIGHT_ANGLE[instance.element.name]
+    return text.replace("PI_HALF_LOW", f"({low})").replace("PI_HALF", high)
+
+
+def _filled(text: str) -> Body:
+    return lambda instance: _with_right_angle(text, instance)
+
+
+def _erf(instance: Instance) -> str:
+    if not instance.target.has_fma:
+        return LANES["erf"]  # without fused products the quotient loses too many digits
+    return f"""
+$F $erf($F x) {{
+    $F kept = $lower($splat(3.93), $upper($splat(-3.93), x));
+    $F z = kept * kept;
+{horner("over", "z", _ERF_OVER, instance)}
+{horner("under", "z", _ERF_UNDER, instance)}
+    return $lower($splat(1.0), $upper($splat(-1.0), kept * over / under));
+}}
+"""
+
+
+CIRCULAR: Final = (
+    *_angular("sin", _SIN_RESULT, ulp=2),
+    *_angular("cos", _COS_RESULT, ulp=2),
+    *_angular("tan", _TAN_RESULT, ulp=4),
+    Definition("asin_of", FLOATS, _asin_of),
+    Definition("asin", FLOATS, _filled(_ASIN_BODY), ulp=3),
+    Definition("acos", FLOATS, _filled(_ACOS_BODY), ulp=2),
+    Definition("atan", FLOATS, _atan, ulp=3),
+    Definition("erf", ("f32",), _erf, ulp=5),
+)
