@@ -15,6 +15,7 @@ from pyrelay.ir.op import Missing, Op, Param
 from pyrelay.ir.verify.scene import Invariant
 from pyrelay.ir.verify.stages import INVARIANTS, Stage
 from pyrelay.kernels.pipeline import CUT, all_passes
+from pyrelay.lower_c.math import bounds
 from pyrelay.operators.table import ALIASES, ALL
 from pyrelay.operators.tiers import tier
 from pyrelay.passes.base import Pass
@@ -74,6 +75,34 @@ def _parameter(param: Param) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def c_functions_page() -> str:
+    """Return the page with the bounds of the errors of functions in generated C."""
+    fast, exact = bounds("fast"), bounds("exact")
+    rows = [
+        f"| `{op}` | {fast[op]['f32']} | {fast[op]['f64']} | {_exact(of)} |"
+        for op, of in exact.items()
+    ]
+    return "\n".join((*_C_FUNCTIONS, *rows, ""))
+
+
+def _exact(of: Mapping[str, float]) -> str:
+    low, high = min(of.values()), max(of.values())
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+_C_FUNCTIONS = (
+    "# Functions in C",
+    "",
+    "How far functions of real numbers in generated C are at most from the exact values, in",
+    "units in the last place, where results are normal numbers. `fast` functions are computed on",
+    "whole vectors, `exact` ones lane by lane with the C library, those of float32 in float64.",
+    "Everywhere NaN gives NaN, infinities give limits, and the sign of zero is kept.",
+    "",
+    "| function | fast, float32 | fast, float64 | exact |",
+    "|---|---|---|---|",
+)
 
 
 def passes_page() -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from pyrelay.config import Options
 from tests.golden import Golden
-from tests.pages import errors_page, operators_page, passes_page, stages_table
+from tests.pages import c_functions_page, errors_page, operators_page, passes_page, stages_table
 from tests.picture import architecture_picture
 from tests.tolerances import table
 
@@ -77,6 +77,7 @@ def test_the_reference_is_what_the_declarations_say(*, update_golden: bool) -> N
     reference("operators.md", operators_page())
     reference("errors.md", errors_page())
     reference("passes.md", passes_page())
+    reference("c-functions.md", c_functions_page())
     Golden(ROOT / "docs", update=update_golden)("architecture.svg", architecture_picture())
 
 

@@ -15,7 +15,7 @@ from .storage import FLOATS
 from .targets import AVX512
 from .text import Body, Definition, Instance
 
-# of (exp(r) - 1 - r) / r**2
+# the rest of the series of exp: (exp(r) - 1 - r) / r**2
 _EXP: Final[Coefficients] = {
     "f32": (
         *(0.5, 0.1666651964187622, 0.04166620224714279, 0.008368873037397861),

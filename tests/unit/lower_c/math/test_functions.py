@@ -24,8 +24,15 @@ FUNCTIONS = [op for op in bounds("exact") if op != "power"]
 
 
 def reference(op: str) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return a function of float64, by torch."""
-    return getattr(torch, op)
+    """Return a function of float64: torch's, but where that overflows too early."""
+    if op not in ("sinh", "cosh"):
+        return getattr(torch, op)
+
+    def by_numpy(x: torch.Tensor) -> torch.Tensor:
+        with np.errstate(over="ignore"):
+            return torch.from_numpy(getattr(np, op)(x.numpy()))
+
+    return by_numpy
 
 
 def checked(found: torch.Tensor, expected: torch.Tensor, bound: float) -> None:
