@@ -15,7 +15,8 @@ SUPPORTED: Final = {op.name: op for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *
 
 _OTHERS: Final = """
 adv_index annotation.cast_hint annotation.compiler_begin annotation.compiler_end
-argwhere auto_scheduler_layout_transform cast_like call_lowered call_tir collapse_sum_to contrib.adaptive_avg_pool2d
+argwhere auto_scheduler_layout_transform cast_like call_lowered call_tir collapse_sum_to
+contrib.adaptive_avg_pool2d
 contrib_reverse_reshape debug device_copy dft dyn.broadcast_to dyn.expand_dims dyn.full
 dyn.image.resize2d dyn.nn.pad dyn.nn.upsampling dyn.one_hot dyn.ones dyn.reshape
 dyn.sparse_to_dense dyn.squeeze dyn.strided_slice dyn.tile dyn.topk dyn.zeros fast_erf fast_exp

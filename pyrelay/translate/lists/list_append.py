@@ -24,6 +24,7 @@ from ..names.alias_check import (
     ELSEWHERE,
     copied,
     is_fresh,
+    list_names,
     lists_in,
     lists_shared,
     lists_stored,
@@ -77,15 +78,26 @@ def grown_in(node: ast.FunctionDef, data: Collection[str]) -> dict[str, Type]:
     each with the type of its elements as far as what is written shows it. A parameter is one if it
     is also assigned to; names that hold `data` are none."""
     own = frozenset(assigned_in(node.body)).difference(data)
+    displayed = list_names(node.body)
     elements: dict[str, list[ast.expr]] = {}
     grown: dict[str, None] = {}
     for stmt in statements_in(node.body):
-        name = changed_list(stmt)
+        name = changed_list(stmt) or _extended(stmt, displayed)
         if name is not None and name in own:
             grown[name] = None
         for owner, written in _elements_in(stmt):
             elements.setdefault(owner, []).extend(written)
     return {n: element_type(elements.get(n, [])) for n in grown}
+
+
+def _extended(stmt: ast.stmt, displayed: Collection[str]) -> str | None:
+    """Return the name whose list `xs += ys` extends, as far as the text shows that it has one."""
+    match stmt:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value):
+            is_list = isinstance(value, ast.List | ast.ListComp) or name in displayed
+            return name if is_list else None
+        case _:
+            return None
 
 
 def _elements_in(stmt: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
