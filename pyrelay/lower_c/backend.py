@@ -33,7 +33,7 @@ class CBackend(Backend):
         """Return the call of a kernel function: of a region that has nothing else."""
         kernels = {kernel.name: kernel}
         tape = _alone(kernel)
-        return RegionCall(tape, kernels, kernel.overwritten, _nothing, fallback, kernel.name)
+        return RegionCall(kernel.name, tape, kernels, kernel.overwritten, _nothing, fallback)
 
     def region(
         self,
@@ -46,7 +46,7 @@ class CBackend(Backend):
         if region.tape is None:
             return fallback
         return RegionCall(
-            region.tape, region.kernels, region.overwritten, called, fallback, region.name
+            region.name, region.tape, region.kernels, region.overwritten, called, fallback
         )
 
     def text(self, kernel: KernelFunction) -> str:

@@ -1,7 +1,7 @@
 """The threads that generated code runs in: those of torch's own pool.
 
-torch's library depends on an OpenMP library; its `GOMP_parallel` is passed to C as a pointer. Where
-there is none of that name, loops run in the thread that calls.
+torch's library depends on an OpenMP library, whose functions are passed to C as pointers. Where it
+has others than those of GCC, loops run in the thread that calls.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ from pathlib import Path
 
 import torch
 
+_FUNCTIONS = ("GOMP_parallel", "omp_get_max_threads")
+_LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib")
+
 
 @cache
-def parallel_address() -> int:
-    """Return the address of `GOMP_parallel` in the library that torch has loaded, 0 where there is
-    none."""
+def thread_functions() -> tuple[int, int]:
+    """Return the addresses of the function that runs another in each thread, and of the one that
+    returns how many threads there are; 0 and 0 if torch has no such functions."""
     folder = Path(torch.__file__).parent / "lib"
-    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
+    for name in _LIBRARIES:
         try:
             # A symbol is searched in what a library depends on, too.
-            found = ctypes.CDLL(str(folder / name)).GOMP_parallel
+            library = ctypes.CDLL(str(folder / name))
+            parallel, most = (ctypes.cast(library[f], ctypes.c_void_p).value for f in _FUNCTIONS)
         except (OSError, AttributeError):
             continue
-        return ctypes.cast(found, ctypes.c_void_p).value or 0
-    return 0
+        if parallel and most:
+            return parallel, most
+    return 0, 0

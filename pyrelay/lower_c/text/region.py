@@ -1,12 +1,9 @@
 """The C text of regions: kernels in the order of a tape, and one function that runs them.
 
 A *piece* is a function that runs a stretch of the steps of a region between two calls of torch.
-It gets the addresses of values, the integers of the call, and the numbers that are operands:
-
-    int piece_0(relay_run *run, char *const *at, const int64_t *size, const double *number)
-
-and returns whether a kernel failed, as where an index is out of range. Kernels that overwrite an
-operand do not run after one that failed.
+It gets the addresses of values, that of the arena, the integers of the call, and the numbers that
+are operands, all in a struct, and returns whether a kernel failed, as where an index is out of
+range. Kernels that overwrite an operand do not run after one that failed.
 """
 
 from __future__ import annotations
@@ -27,7 +24,10 @@ from .lower import lower
 RUN: Final = """\
 typedef struct {
     void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
-    int64_t threads;
+    int (*most_threads)(void);
+    char **at;
+    const int64_t *size;
+    const double *number;
     int64_t failed;
 } relay_run;
 
@@ -77,15 +77,16 @@ static void relay_in_parts(
     int64_t cost
 ) {
     int64_t least = 65536 / (cost + 1) + 1;
-    if (run->threads < 2 || count < 2 * least) {
+    int threads = count < 2 * least || !run->parallel ? 1 : run->most_threads();
+    if (threads < 2) {
         if (count > 0) part(given, 0, count);
         return;
     }
-    int64_t size = count / (4 * run->threads);
+    int64_t size = count / (4 * threads);
     size = size < least ? least : size;
     if (size > 64) size = (size + 63) / 64 * 64;
     relay_work work = {part, given, count, size, 0};
-    run->parallel(relay_worker, &work, run->threads, 0);
+    run->parallel(relay_worker, &work, threads, 0);
 }
 """
 
@@ -105,11 +106,19 @@ class Integer:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Offset:
+    """The place of a value in the arena, in bytes. Values after those of the tape are scratch."""
+
+    value: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Made:
-    """A value that a kernel makes: its step, its result there, and how it is stored."""
+    """Scratch of a step."""
 
     step: int
-    target: Written | Scratch
+    target: Scratch
 
 
 @final
@@ -124,15 +133,17 @@ class Piece:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionText:
-    """A region in C: `kernels` are those of the steps that have one, `pieces` the functions,
-    `integers` and `numbers` what is passed to them, `zeros` the values that begin as zeros."""
+    """A region in C: `kernels` are those of the steps that have some, `pieces` the functions,
+    `integers` and `numbers` what is passed to them, `scratch` what kernels need besides values,
+    `in_arena` the values that lie in the arena, `refused` says why kernels have no C."""
 
     text: str
     kernels: Mapping[int, tuple[Kernel, ...]]
     pieces: tuple[Piece, ...]
-    integers: tuple[Integer, ...]
+    integers: tuple[Integer | Offset, ...]
     numbers: tuple[int, ...]
     scratch: tuple[Made, ...]
+    in_arena: frozenset[int]
     refused: Mapping[str, str]
 
 
@@ -162,13 +173,16 @@ class _Writer:
         self._made: Final[dict[tuple[str, Layout], tuple[Kernel, ...]]] = {}
         self._refused: Final[dict[str, str]] = {}
         self._names: Final[set[str]] = set()
-        self._integers: Final[dict[Integer, int]] = {}
+        self._integers: Final[dict[Integer | Offset, int]] = {}
         self._numbers: Final[dict[int, int]] = {}
         self._scratch: Final[list[Made]] = []
+        self._in_arena: Final[set[int]] = set()
 
     def text(self) -> RegionText:
         """Return the text."""
         found = {n: k for n in range(len(self._tape.steps)) if (k := self._kernel(n)) is not None}
+        made = (s.results for n in found if isinstance(s := self._tape.steps[n], KernelStep))
+        self._in_arena.update(v for results in made for v in results if v in self._tape.slots)
         pieces: list[Piece] = []
         stretch: list[int] = []
         for number, step in enumerate(self._tape.steps):
@@ -189,6 +203,7 @@ class _Writer:
             tuple(self._integers),
             tuple(self._numbers),
             tuple(self._scratch),
+            frozenset(self._in_arena),
             self._refused,
         )
 
@@ -220,9 +235,11 @@ class _Writer:
 
     def _piece(self, piece: Piece, found: Mapping[int, tuple[Kernel, ...]]) -> str:
         lines = [
-            f"int64_t {piece.name}(",
-            "    relay_run *run, char *const *at, const int64_t *size, const double *number",
-            ") {",
+            f"int64_t {piece.name}(relay_run *run) {{",
+            "    char *const *at = run->at;",
+            "    const int64_t *size = run->size;",
+            "    const double *number = run->number;",
+            "    run->failed = 0;",
         ]
         fails = False
         for number, kernel in ((n, k) for n in piece.steps for k in found[n]):
@@ -238,12 +255,13 @@ class _Writer:
     def _argument(self, number: int, step: KernelStep, argument: object) -> str:
         match argument:
             case Read(operand, dtype):
-                return f"(const {element_of(dtype).c} *)at[{step.operands[operand]}]"
+                return f"(const {element_of(dtype).c} *){self._address(step.operands[operand])}"
             case Written(result, dtype, overwrites=overwrites):
                 value = step.results[result] if overwrites is None else step.operands[overwrites]
-                return f"({element_of(dtype).c} *)at[{value}]"
+                return f"({element_of(dtype).c} *){self._address(value)}"
             case Scratch(_, dtype):
-                return f"({element_of(dtype).c} *)at[{self._scratch_value(number, argument)}]"
+                value = len(self._tape.types) + self._scratch_number(number, argument)
+                return f"({element_of(dtype).c} *){self._address(value)}"
             case Size() | Stride():
                 return f"size[{self._integer(number, step, argument)}]"
             case Number(operand, dtype):
@@ -253,11 +271,18 @@ class _Writer:
             case _:
                 raise AssertionError(argument)
 
-    def _scratch_value(self, number: int, argument: Scratch) -> int:
+    def _address(self, value: int) -> str:
+        """Return the text of where a value lies: some bytes into the arena, if it has a slot."""
+        if value < len(self._tape.types) and value not in self._in_arena:
+            return f"at[{value + 1}]"
+        place = self._integers.setdefault(Offset(value), len(self._integers))
+        return f"(at[0] + size[{place}])"
+
+    def _scratch_number(self, number: int, argument: Scratch) -> int:
         made = Made(number, argument)
         if made not in self._scratch:
             self._scratch.append(made)
-        return len(self._tape.types) + self._scratch.index(made)
+        return self._scratch.index(made)
 
     def _integer(self, number: int, step: KernelStep, argument: Size | Stride) -> int:
         return self._integers.setdefault(Integer(number, argument), len(self._integers))

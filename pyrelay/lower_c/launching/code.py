@@ -1,0 +1,238 @@
+"""The Python function of a region at certain shapes: guards, addresses, calls of C and of torch.
+
+def call(v0, v1):
+    if not (v0.shape == s0 and v0.is_contiguous() and v1.shape == s1 and ...):
+        return other(v0, v1)
+    frame = frames.pop() if frames else new()
+    at = frame.at
+    at[1] = v0.data_ptr()
+    ...
+    v2 = empty(s2, dtype=t2)
+    at[3] = v2.data_ptr()
+    if piece_0(frame.address):
+        return plain(v0, v1)
+    frames.append(frame)
+    return v2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias, final
+
+import torch
+
+from ...ir.types import SizeType, TensorType
+from ...kernels.operands import is_number
+from ...kernels.tape import (
+    CallStep,
+    KernelStep,
+    PartStep,
+    SizeStep,
+    Step,
+    Tape,
+    TupleStep,
+    used_by,
+)
+from ..text.region import Piece
+from .frames import Frame, arena_of
+from .prepare import Prepared
+
+Callee: TypeAlias = Callable[..., Any]
+
+
+def call_of(
+    prepared: Prepared,
+    tape: Tape,
+    args: Sequence[Any],
+    callee: Callable[[str], Callee],
+    plain: Callee,
+    other: Callee,
+    is_shared: Callee | None,
+) -> Callee:
+    """Return the function of a region made ready for arguments: `plain` does the same by calls of
+    torch, `other` takes arguments of other shapes. `is_shared` returns whether what the region
+    writes to lies where something else does; None if it writes to nothing."""
+    return _Writer(prepared, tape, callee).function(args, plain, other, is_shared)
+
+
+@final
+class _Writer:
+    def __init__(self, prepared: Prepared, tape: Tape, callee: Callable[[str], Callee]) -> None:
+        self._prepared: Final = prepared
+        self._tape: Final = tape
+        self._callee: Final = callee
+        self._lines: Final[list[str]] = []
+        self._known: Final[dict[str, Any]] = {"empty": torch.empty}
+        steps = tape.steps
+        pieces = prepared.text.pieces
+        self._in_c: Final = frozenset(n for piece in pieces for n in piece.steps)
+        in_c = [s for n in self._in_c if isinstance(s := steps[n], KernelStep)]
+        self._read_by_c: Final = frozenset(v for s in in_c for v in s.operands)
+        others = [s for n, s in enumerate(steps) if n not in self._in_c]
+        wholes = [v for s in in_c if s.whole is not None for v in s.results]
+        needed = {v for s in others for v in used_by(s)}
+        self._needed: Final = frozenset((*needed, *wholes, tape.result))
+        """The values that Python must have as tensors."""
+
+    def function(
+        self, args: Sequence[Any], plain: Callee, other: Callee, is_shared: Callee | None
+    ) -> Callee:
+        """Return the function."""
+        prepared, known = self._prepared, self._known
+        names = ", ".join(f"v{n}" for n in range(len(args)))
+        known |= {"plain": plain, "other": other, "is_shared": is_shared, "arena_of": arena_of}
+        frames: list[Frame] = []
+        count = len(self._tape.types) + len(prepared.text.scratch)
+        known["frames"] = frames
+        known["new"] = lambda: Frame(count, prepared.integers, len(prepared.numbers))
+        guards = [g for n, a in enumerate(args) for g in self._guards(n, a)]
+        if guards:
+            self._line(f"if not ({' and '.join(guards)}):")
+            self._line(f"    return other({names})")
+        if is_shared is not None:
+            addresses = [f"v{n}.data_ptr()" for n, a in enumerate(args) if not is_number(a)]
+            self._line(f"lying = ({', '.join(addresses)},)")
+        self._line("frame = frames.pop() if frames else new()")
+        if is_shared is not None:
+            self._line("if lying != frame.apart:")
+            self._line(f"    if is_shared({names}):")
+            self._line(f"        return plain({names})")
+            self._line("    frame.apart = lying")
+        self._line("at = frame.at")
+        if prepared.arena:
+            self._line(f"arena = arena_of({prepared.arena})")
+            self._line("at[0] = arena.data_ptr()")
+        self._steps(names)
+        self._line("frames.append(frame)")
+        result = self._tape.result
+        self._line(f"return {'()' if result is None else f'v{result}'}")
+        text = "\n".join((f"def call({names}):", *(f"    {line}" for line in self._lines)))
+        exec(compile(text, "<calls of a region in C>", "exec"), known)
+        return known["call"]
+
+    def _line(self, text: str) -> None:
+        self._lines.append(text)
+
+    def _name(self, prefix: str, value: Any) -> str:
+        """Return the name under which the function knows a value."""
+        name = f"{prefix}{len(self._known)}"
+        self._known[name] = value
+        return name
+
+    def _guards(self, number: int, arg: Any) -> list[str]:
+        ty = self._tape.types[number]
+        if is_number(arg):
+            if isinstance(ty, SizeType):
+                return [f"v{number} == {arg}"]
+            return [f"v{number}.__class__ is {self._name('class_', type(arg))}"]
+        if not isinstance(ty, TensorType):
+            return []
+        is_tensor = [f"isinstance(v{number}, {self._name('t', torch.Tensor)})"]
+        guards = [] if ty.shape else is_tensor  # what has a rank may not be a number
+        if ty.shape:
+            guards.append(f"v{number}.shape == {self._name('shape_', arg.shape)}")
+        if arg.is_contiguous():
+            return [*guards, f"v{number}.is_contiguous()"] if ty.shape else guards
+        return [*guards, f"v{number}.stride() == {tuple(arg.stride())}"]
+
+    def _steps(self, names: str) -> None:
+        tape, functions = self._tape, self._prepared.functions
+        for number, step in enumerate(tape.steps):
+            if number in functions:
+                self._piece(*functions[number], names)
+            if number not in self._in_c:
+                if not self._is_early(number, step):
+                    self._step(step)
+                continue
+            assert isinstance(step, KernelStep)
+            if step.whole is not None:
+                self._line(f"v{step.whole} = {_tuple(step.results)}")
+
+    def _is_early(self, number: int, step: Step) -> bool:
+        """Return whether a step has been done before the piece that it stands in."""
+        if not isinstance(step, PartStep | SizeStep):
+            return False
+        pieces = (piece for piece, _ in self._prepared.functions.values())
+        return any(p.steps[0] < number < p.steps[-1] for p in pieces)
+
+    def _piece(self, piece: Piece, function: Any, names: str) -> None:
+        """Write the call of a piece, after what stands in it and does not need it."""
+        steps, prepared = self._tape.steps, self._prepared
+        for step in steps[piece.steps[0] : piece.steps[-1]]:
+            if isinstance(step, PartStep | SizeStep):
+                self._step(step)
+        kernels = [s for n in piece.steps if isinstance(s := steps[n], KernelStep)]
+        made = [v for s in kernels for v in s.results]
+        used = dict.fromkeys(v for s in kernels for v in s.operands if v not in made)
+        numbers = {n: (place, f) for place, (n, f) in enumerate(prepared.numbers)}
+        for value in used:
+            if value in numbers:
+                place, is_float = numbers[value]
+                self._line(f"frame.{'floats' if is_float else 'ints'}[{place}] = v{value}")
+            elif value not in prepared.offsets and not isinstance(
+                self._tape.types[value], SizeType
+            ):
+                self._line(f"at[{value + 1}] = v{value}.data_ptr()")
+        for value in made:
+            self._made(value)
+        name = self._name("piece_", function)
+        self._line(f"if {name}(frame.address):")
+        self._line(f"    return plain({names})")
+
+    def _made(self, value: int) -> None:
+        """Write how the storage of a value that C makes is found."""
+        shaped = self._prepared.made[value]
+        shape, dtype = self._name("shape_", shaped.shape), self._name("dtype_", shaped.dtype)
+        begin = self._prepared.offsets.get(value)
+        if begin is None:
+            self._line(f"v{value} = empty({shape}, dtype={dtype})")
+            self._line(f"at[{value + 1}] = v{value}.data_ptr()")
+        elif value in self._needed:
+            end = begin + shaped.bytes
+            self._line(f"v{value} = arena[{begin}:{end}].view({dtype}).view({shape})")
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case KernelStep(name, operands, results):
+                given = ", ".join(f"v{o}" for o in operands)
+                call = f"{self._name('kernel_', self._callee(name))}({given})"
+                if not step.is_tuple:
+                    self._line(f"v{results[0]} = {call}")
+                    self._plainly(results[0])
+                    return
+                whole = "whole" if step.whole is None else f"v{step.whole}"
+                self._line(f"{whole} = {call}")
+                for field, value in enumerate(results):
+                    self._line(f"v{value} = {whole}[{field}]")
+                    self._plainly(value)
+            case CallStep(name, operands, result):
+                given = ", ".join(f"v{o}" for o in operands)
+                self._line(f"v{result} = {self._name('torch_', self._callee(name))}({given})")
+                self._plainly(result)
+            case TupleStep(fields, result):
+                self._line(f"v{result} = {_tuple(fields)}")
+            case PartStep(whole, field, result):
+                self._line(f"v{result} = v{whole}[{field}]")
+                self._plainly(result)
+            case SizeStep(dim, result):
+                self._line(f"v{result} = {self._prepared.size(dim)}")
+        dead = [f"v{n}" for n in step.dead if n not in self._in_arena_alone]
+        if dead:
+            self._line(f"{' = '.join(dead)} = None")
+
+    @property
+    def _in_arena_alone(self) -> frozenset[int]:
+        return frozenset(self._prepared.offsets) - self._needed
+
+    def _plainly(self, value: int) -> None:
+        """Write that a value of torch's lies row by row, where C reads it."""
+        if value in self._read_by_c and self._is_tensor(value):
+            self._line(f"v{value} = v{value}.contiguous()")
+
+    def _is_tensor(self, value: int) -> bool:
+        return isinstance(self._tape.types[value], TensorType)
+
+
+def _tuple(values: Sequence[int]) -> str:
+    return f"({''.join(f'v{v}, ' for v in values)})"

@@ -1,0 +1,69 @@
+"""What C gets of a call: addresses and numbers in a struct, kept from call to call; and the arena.
+
+A call takes a frame for itself and gives it back, so calls may nest and overlap in threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, final
+
+import torch
+
+from .threads import thread_functions
+
+_MOST_KEPT: Final = 256 << 20
+"""An arena of more bytes is given back after the call."""
+
+
+class _Run(ctypes.Structure):
+    """What C knows of the call that it is in: `relay_run` in its text."""
+
+    _fields_ = (
+        ("parallel", ctypes.c_void_p),
+        ("most_threads", ctypes.c_void_p),
+        ("at", ctypes.c_void_p),
+        ("size", ctypes.c_void_p),
+        ("number", ctypes.c_void_p),
+        ("failed", ctypes.c_int64),
+    )
+
+
+@final
+class Frame:
+    """The struct of a call: `at` are the addresses of the arena and of values, `floats` and `ints`
+    the numbers among the operands, which share their storage."""
+
+    __slots__ = ("_run", "_size", "address", "apart", "at", "floats", "ints")
+
+    def __init__(self, values: int, integers: Sequence[int], numbers: int) -> None:
+        self.at: Any = (ctypes.c_void_p * (values + 1))()
+        self.floats: Any = (ctypes.c_double * numbers)()
+        self.ints: Any = (ctypes.c_int64 * numbers).from_buffer(self.floats)
+        self._size = (ctypes.c_int64 * len(integers))(*integers)
+        places = (ctypes.addressof(a) for a in (self.at, self._size, self.floats))
+        self._run = _Run(*thread_functions(), *places, 0)
+        self.apart: tuple[int, ...] = ()
+        """The addresses of the arguments that were last found to share nothing."""
+        self.address: int = ctypes.addressof(self._run)
+
+
+class _Local(threading.local):
+    """The arena of a thread, which the regions that run in it use one after another."""
+
+    arena: torch.Tensor | None = None
+
+
+_LOCAL: Final = _Local()
+
+
+def arena_of(count: int) -> torch.Tensor:
+    """Return an arena of at least so many bytes, the thread's own if it is large enough."""
+    kept = _LOCAL.arena
+    if kept is None or kept.numel() < count:
+        kept = torch.empty(count, dtype=torch.uint8)
+        if count <= _MOST_KEPT:
+            _LOCAL.arena = kept
+    return kept

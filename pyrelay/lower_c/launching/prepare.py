@@ -1,0 +1,193 @@
+"""A region made ready for the shapes and strides of its arguments.
+
+The text of a region depends on the forms of the operands of its kernels and not on sizes: sizes,
+strides, and the places of values in the arena are integers that are passed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final, final
+
+import torch
+
+from ...ir.dims import Dim
+from ...ir.expr import type_of
+from ...ir.types import DType, TensorType, is_float
+from ...kernels.backend import KernelFunction
+from ...kernels.calling import Form, Layout, Sizes, Stride
+from ...kernels.operands import WIDE, form_of, is_number, unit_of
+from ...kernels.tape import KernelStep, SizeStep, Tape
+from ..building import Library, Source, build_or_notify
+from ..math import host_target
+from ..text.region import Integer, Offset, Piece, RegionText, region_text
+
+_ALIGNMENT: Final = 64
+"""What lies in the arena begins at multiples of so many bytes, a line of memory."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A region, and what has been built of it, by the layouts of the operands of its kernels."""
+
+    name: str
+    tape: Tape
+    kernels: Mapping[str, KernelFunction]
+    texts: dict[tuple[Layout, ...], tuple[RegionText, Library] | None]
+
+    def text(self, layouts: Mapping[int, Layout]) -> tuple[RegionText, Library] | None:
+        """Return the text of the region and its library; None if it has no kernels in C, or cannot
+        be built."""
+        key = tuple(layouts.values())
+        if key not in self.texts:
+            self.texts[key] = self._build(layouts)
+        return self.texts[key]
+
+    def _build(self, layouts: Mapping[int, Layout]) -> tuple[RegionText, Library] | None:
+        text = region_text(self.tape, self.kernels, layouts, host_target())
+        if not text.pieces:
+            return None
+        libraries = build_or_notify([Source(text.text, self.name)])
+        return None if libraries is None else (text, libraries[0])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A tensor that a region makes: its shape and dtype. It lies row by row."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that its elements fill."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A region at certain shapes: its C functions by the step that they begin at, the integers that
+    they get, and the numbers among the values, with whether each is a float.
+
+    `made` are the values that C makes, `offsets` where those begin that lie in the arena, which has
+    `arena` bytes. `sizes` computes the sizes that steps ask for.
+    """
+
+    text: RegionText
+    functions: Mapping[int, tuple[Piece, Any]]
+    integers: tuple[int, ...]
+    numbers: tuple[tuple[int, bool], ...]
+    made: Mapping[int, Shaped]
+    offsets: Mapping[int, int]
+    arena: int
+    size: Callable[[Dim], int]
+
+
+def prepare(built: Built, args: Sequence[Any]) -> Prepared | None:
+    """Return a region made ready for its arguments; None where it is left to torch."""
+    preparing = _Preparing(built.tape, built.kernels, args)
+    try:
+        preparing.find_values()
+    except KeyError:
+        return None  # a size is known only when torch has computed a value
+    found = built.text(preparing.layouts())
+    return None if found is None else preparing.prepared(*found)
+
+
+@final
+class _Preparing:
+    """The preparation of a region for the arguments of a call."""
+
+    def __init__(
+        self, tape: Tape, kernels: Mapping[str, KernelFunction], args: Sequence[Any]
+    ) -> None:
+        self._tape: Final = tape
+        self._kernels: Final = kernels
+        self._sizes: Final = Sizes(zip(tape.types[: tape.params], args, strict=True))
+        self._values: Final[dict[int, Any]] = dict(enumerate(args))
+        self._own_sizes: Final[dict[int, Sizes]] = {}
+        self._bytes = 0
+
+    def find_values(self) -> None:
+        """Find the shapes of values, and the integers among them. Raises KeyError."""
+        for number, ty in enumerate(self._tape.types):
+            if number not in self._values and isinstance(ty, TensorType):
+                assert isinstance(ty.dtype, DType)
+                shape = tuple(map(self._sizes.value, ty.shape))
+                self._values[number] = Shaped(shape, getattr(torch, ty.dtype.name))
+        for step in self._tape.steps:
+            if isinstance(step, SizeStep):
+                self._values[step.result] = self._sizes.value(step.dim)
+
+    def layouts(self) -> dict[int, Layout]:
+        """Return how the operands of each kernel step lie in memory."""
+        steps = enumerate(self._tape.steps)
+        return {n: self._layout(s) for n, s in steps if isinstance(s, KernelStep)}
+
+    def _layout(self, step: KernelStep) -> Layout:
+        operands = [self._values[o] for o in step.operands]
+        shapes = [self._values[v].shape for v in step.results]
+        shapes += [o.shape for o in operands if not is_number(o)]
+        is_wide = any(prod(shape) >= WIDE for shape in shapes)
+        forms = tuple(Form.CONTIGUOUS if isinstance(o, Shaped) else form_of(o) for o in operands)
+        if Form.STRIDED not in forms:
+            return Layout(forms, is_wide)
+        units = (None if isinstance(o, Shaped) else unit_of(o) for o in operands)
+        return Layout(forms, is_wide, tuple(units))
+
+    def prepared(self, text: RegionText, library: Library) -> Prepared:
+        """Return the region with its C."""
+        steps = self._tape.steps
+        in_c = (s for p in text.pieces for n in p.steps if isinstance(s := steps[n], KernelStep))
+        made = {v: self._values[v] for step in in_c for v in step.results}
+        offsets = self._divided(text.in_arena)
+        functions = {
+            p.steps[0]: (p, library.function(p.name, [ctypes.c_void_p], ctypes.c_int64))
+            for p in text.pieces
+        }
+        integers = [
+            offsets[i.value] if isinstance(i, Offset) else self._integer(i) for i in text.integers
+        ]
+        return Prepared(
+            text,
+            functions,
+            tuple(integers),
+            tuple((n, self._is_float(n)) for n in text.numbers),
+            made,
+            offsets,
+            self._bytes,
+            self._sizes.value,
+        )
+
+    def _is_float(self, value: int) -> bool:
+        ty = self._tape.types[value]
+        return isinstance(ty, TensorType) and is_float(ty.dtype)
+
+    def _divided(self, values: Collection[int]) -> dict[int, int]:
+        """Divide the arena; return where values begin."""
+        slots: dict[int, int] = {}
+        for value in sorted(values):
+            slot = self._tape.slots[value]
+            slots[slot] = max(slots.get(slot, 0), self._values[value].bytes)
+        begins: dict[int, int] = {}
+        for slot, room in slots.items():
+            begins[slot] = self._bytes
+            self._bytes += -(-room // _ALIGNMENT) * _ALIGNMENT
+        return {value: begins[self._tape.slots[value]] for value in values}
+
+    def _integer(self, integer: Integer) -> int:
+        step = self._tape.steps[integer.step]
+        assert isinstance(step, KernelStep)
+        operands = [self._values[o] for o in step.operands]
+        if isinstance(integer.argument, Stride):
+            return operands[integer.argument.operand].stride()[integer.argument.axis]
+        if integer.step not in self._own_sizes:
+            params = self._kernels[step.name].function.params
+            self._own_sizes[integer.step] = Sizes(zip(map(type_of, params), operands, strict=True))
+        return self._own_sizes[integer.step].value(integer.argument.dim)
