@@ -53,6 +53,7 @@ class Retyping:
     def __init__(self, change: Substitution, because: str = "", place: Span | None = None) -> None:
         """`because` is why the copy exists; `place` is where it stands, if not at the original."""
         self._change: Final = change
+        self._is_empty: Final = not change.dims and not change.types
         self._because: Final = because
         self._place: Final = place
         self._types: Final[dict[Type, Type]] = {}
@@ -61,8 +62,8 @@ class Retyping:
 
     def type(self, ty: Type | None) -> Type | None:
         """Return a type under the substitution."""
-        if ty is None:
-            return None
+        if ty is None or self._is_empty:
+            return ty
         found = self._types.get(ty)
         if found is None:
             found = self._types[ty] = self._change(ty)
@@ -95,15 +96,17 @@ class Retyping:
         for node in _binders(expr):
             for var in bound_vars(node):
                 self.bind(var)
-        return rewrite(expr, self._node)
+        return rewrite(expr, self._copied)
 
-    def _node(self, node: Expr) -> Expr:
-        if isinstance(node, Var):
-            return self.vars.get(node, node)
+    def node(self, node: Expr) -> Expr:
+        """Return a node around the same children with its own types replaced; what it binds stays
+        as it is."""
         span = node.span if self._place is None else self._place
         span = span.derived(self._because) if self._because else span
         node = replace(node, ty=self.type(node.ty), span=span)
         match node:
+            case _ if self._is_empty:
+                return node
             case Call() if node.attrs or node.type_args:
                 attrs = self._attrs(node)
                 args = tuple(
@@ -111,16 +114,25 @@ class Retyping:
                     for a in node.type_args
                 )
                 return replace(node, attrs=attrs, type_args=args)
+            case Function():
+                return replace(
+                    node,
+                    result=self.type(node.result),
+                    assumptions=tuple(map(self._assumption, node.assumptions)),
+                )
+            case _:
+                return node
+
+    def _copied(self, node: Expr) -> Expr:
+        if isinstance(node, Var):
+            return self.vars.get(node, node)
+        node = self.node(node)
+        match node:
             case LetBlock(bindings):
                 bound = tuple(Binding(self.vars[b.var], b.value) for b in bindings)
                 return replace(node, bindings=bound)
             case Function(params):
-                return replace(
-                    node,
-                    params=tuple(self.vars[p] for p in params),
-                    result=self.type(node.result),
-                    assumptions=tuple(map(self._assumption, node.assumptions)),
-                )
+                return replace(node, params=tuple(self.vars[p] for p in params))
             case Match(clauses=clauses):
                 return replace(node, clauses=tuple(map(self._clause, clauses)))
             case _:

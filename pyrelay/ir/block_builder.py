@@ -28,6 +28,17 @@ class BlockBuilder:
         """Add a block of functions that are in each other's scope."""
         self._blocks.append((Flavour.REC, list(bindings)))
 
+    def retract(self, var: Var) -> None:
+        """Remove the last binding if it is that of a variable."""
+        if self._blocks and self._blocks[-1][1][-1].var is var:
+            self._blocks[-1][1].pop()
+            if not self._blocks[-1][1]:
+                self._blocks.pop()
+
+    def extend(self, other: BlockBuilder) -> None:
+        """Add the bindings of another body after all others."""
+        self._blocks += other._blocks
+
     def close(self, result: Expr) -> Expr:
         """Return all bindings over the expression that ends the body."""
         for flavour, bindings in reversed(self._blocks):

@@ -17,6 +17,7 @@ from .normalise.flavours import GroupByEffect
 from .normalise.inline_joins import InlineJoins
 from .normalise.lowering import InferTypes, NormalForm, SolveSizes
 from .normalise.write_out import WriteOut
+from .partial_eval import PartialEvaluate
 from .rewrites.hoist import Hoist
 from .rewrites.in_place import UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
@@ -81,5 +82,11 @@ def called(gradients: tuple[int, ...] | None = None) -> Pipeline:
     return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*_FOR_CALLS, *factored)))
 
 
-STANDALONE: Final[tuple[Pass, ...]] = (Inline(), Fold(), ShareSubexpressions(), FirstOrder())
+STANDALONE: Final[tuple[Pass, ...]] = (
+    Inline(),
+    Fold(),
+    ShareSubexpressions(),
+    FirstOrder(),
+    PartialEvaluate(),
+)
 """Passes that others run as a part of their work, and that can be run by themselves."""

@@ -19,6 +19,7 @@ from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.closures import first_order
 from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.partial_eval import partially_evaluated
 from pyrelay.passes.simplify.cse import share
 from pyrelay.passes.simplify.dce import remove_dead
 from pyrelay.passes.simplify.fold import fold
@@ -48,6 +49,7 @@ PASSES: dict[str, tuple[Callable[[Module], Module], Stage]] = {
     "fold": (lambda m: fold(m, _value), Stage.DERIVED),
     "inline": (lambda m: inline(m, "main"), Stage.DERIVED),
     "simplify": (lambda m: simplify(m, "main", _value), Stage.DERIVED),
+    "partial evaluation": (lambda m: partially_evaluated(m, "main", _value), Stage.DERIVED),
 }
 
 

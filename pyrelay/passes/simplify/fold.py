@@ -7,12 +7,9 @@ known tuples and constructors are read, copies are forgotten, and the laws of `a
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
-from ...diagnostics.diagnostic import RunError
 from ...ir.block_builder import BlockBuilder
 from ...ir.effect import own_effect
 from ...ir.expr import (
@@ -24,12 +21,8 @@ from ...ir.expr import (
     Constructor,
     ConstructorPattern,
     Expr,
-    Flavour,
-    Function,
     If,
-    LetBlock,
     Match,
-    TensorData,
     Tuple,
     TupleGet,
     TuplePattern,
@@ -37,21 +30,15 @@ from ...ir.expr import (
     is_atom,
 )
 from ...ir.module import Module
-from ...ir.op import Effect, Op, ShapeBehaviour
+from ...ir.op import Effect, Op
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, children, rebuild
-from ...ir.types import DType, DTypeKind, FnType, SizeType, TensorType
+from ...ir.types import SizeType
 from ...ir.verify import Stage
 from ..base import Context, Evaluate, Opaque, Pass, nothing_opaque
 from .algebra import simplified
 from .case_of_known_constructor import decide
-
-if TYPE_CHECKING:
-    from ...ir.types import Type
-
-MAX_BYTES: Final = 1024
-"""How large a constant that folding makes may be."""
-_ENTRY: Final = "folded"
+from .constants import evaluated
 
 
 def fold(
@@ -139,26 +126,7 @@ class _Folder(Rewriter):
         simpler = simplified(call, self._known)
         if simpler is not None:
             return simpler
-        return self._evaluated(call) or call
-
-    def _evaluated(self, call: Call) -> Constant | None:
-        """Return the value of a pure operator on constants, if it is small."""
-        op, ty = call.callee, call.ty
-        if self._evaluate is None or not isinstance(op, Op) or not _is_small(ty):
-            return None
-        if op.shape is ShapeBehaviour.FACTORY or not call.args:
-            return None
-        if not all(isinstance(a, Constant) and not isinstance(a.value, str) for a in call.args):
-            return None
-        assert isinstance(ty, TensorType)
-        var = Var("value", ty, span=call.span)
-        body = LetBlock((Binding(var, call),), var, flavour=Flavour.PURE, ty=ty, span=call.span)
-        function = Function((), body, ty, ty=FnType((), ty), span=call.span)
-        try:
-            value = self._evaluate(Module({_ENTRY: function}, {}), _ENTRY)
-        except RunError:
-            return None  # it fails where it stands, if it is reached
-        return _constant(value, ty, call)
+        return evaluated(call, self._evaluate) or call
 
     def _field(self, expr: TupleGet) -> Expr:
         value = self.atom(expr.value)
@@ -251,50 +219,3 @@ def _made(clause: Clause, value: Expr) -> Expr | None:
 
 def _is_truth(expr: Expr, *, value: bool) -> bool:
     return isinstance(expr, Constant) and expr.value is value
-
-
-def _is_small(ty: Type | None) -> bool:
-    if not isinstance(ty, TensorType) or not isinstance(ty.dtype, DType):
-        return False
-    size = ty.dtype.bits // 8
-    for dim in ty.shape:
-        if dim.constant is None:
-            return False
-        size *= dim.constant
-    return size <= MAX_BYTES
-
-
-_FORMATS: Final = {
-    "bool": "?",
-    "uint8": "B",
-    "int8": "b",
-    "int16": "h",
-    "int32": "i",
-    "int64": "q",
-    "float16": "e",
-    "float32": "f",
-    "float64": "d",
-}
-"""How `struct` writes the elements of a dtype."""
-
-
-def _constant(value: Any, ty: TensorType, call: Call) -> Constant | None:
-    """Return an evaluated value as a constant; None at a dtype that cannot be written."""
-    elements = value.tolist() if hasattr(value, "tolist") else value
-    assert isinstance(ty.dtype, DType)
-    if not ty.shape:
-        kind = {DTypeKind.BOOL: bool, DTypeKind.INT: int, DTypeKind.FLOAT: float}[ty.dtype.kind]
-        return Constant(kind(elements), ty, span=call.span)
-    letter = _FORMATS.get(ty.dtype.name)
-    if letter is None:
-        return None
-    flat = _flat(elements, len(ty.shape))
-    sizes = tuple(d.constant for d in ty.shape if d.constant is not None)
-    data = TensorData(ty.dtype, sizes, struct.pack(f"<{len(flat)}{letter}", *flat))
-    return Constant(data, ty, span=call.span)
-
-
-def _flat(elements: Sequence[Any], rank: int) -> Sequence[Any]:
-    for _ in range(rank - 1):
-        elements = [inner for outer in elements for inner in outer]
-    return elements

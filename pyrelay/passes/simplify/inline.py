@@ -12,9 +12,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.call_graph import call_graph
-from ...analysis.dim_availability import shown, uncovered
-from ...analysis.free_names import names_in, summarise
-from ...analysis.matching import Matching
+from ...analysis.callee import Callee
+from ...analysis.dim_availability import shown
+from ...analysis.free_names import names_in
 from ...analysis.retype import Retyping, types_in
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
@@ -33,7 +33,7 @@ from ...ir.expr import (
 from ...ir.names import Names
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, children, post_order, pre_order, rebuild
-from ...ir.types import FnType, Substitution, Type, substitution
+from ...ir.types import FnType, Substitution, Type
 from ...ir.verify import Stage
 from ..base import Context, Pass
 
@@ -118,14 +118,8 @@ class _Callee:
 
     def __init__(self, name: str, function: Function, once: bool) -> None:
         self.name: Final = name
-        self.function: Final = function
         self.once: Final = once
-        own = {p.name for p in function.type_params}
-        summary = summarise(function)[function]
-        self.own_sizes: Final = tuple(n for n in summary.sizes if n not in own)
-        """The sizes found while the function runs."""
-        self.taken: Final = summary.taken
-        """The dims whose value it takes from its parameters."""
+        self.at_calls: Final = Callee(function)
 
 
 @final
@@ -246,36 +240,13 @@ class _Inliner(Rewriter):
     def _global(self, callee: _Callee, call: Call) -> Function | None:
         if not callee.once and self._budget < SMALL:
             return None
-        change = self._change(callee, call)
-        given = {
-            *self._shown,
-            *(d for p in callee.function.params for d in shown(change(type_of(p)))),
-        }
-        if any(True for d in callee.taken for _ in uncovered(change.dim(d), given)):
+        found = callee.at_calls
+        change = found.change(call.type_args, type_of(call), self._sizes.fresh)
+        if not found.fits(change, self._shown, self._function.assumptions):
             return None
-        allowed = {(a.left, a.right) for a in self._function.assumptions}
-        for found in callee.function.assumptions:
-            left, right = change.dim(found.left), change.dim(found.right)
-            if left != right and (left, right) not in allowed:
-                return None
         if not callee.once:
             self._budget -= SMALL
-        return self._copied(callee.function, change, callee.name)
-
-    def _change(self, callee: _Callee, call: Call) -> Substitution:
-        """Return the substitution of the callee's sizes and type variables at a call.
-
-        A size that it finds while it runs is that of the call's type, or is called anew.
-        """
-        function = callee.function
-        change = substitution(function.type_params, call.type_args)
-        assert function.result is not None
-        met = Matching()
-        met.match(change(function.result), type_of(call))
-        for name in callee.own_sizes:
-            found = met.dims.get(name)
-            change.dims[name] = Dim.of(self._sizes.fresh(name)) if found is None else found
-        return change
+        return self._copied(found.function, change, callee.name)
 
     def _copied(self, function: Function, change: Substitution, name: str) -> Function:
         copy = Retyping(change, f"inlined from `{name}`").copy(function)

@@ -1,0 +1,87 @@
+"""Partial evaluation as a pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from ...ir.equality import alpha_equal
+from ...ir.verify import Stage
+from ..base import Context, Opaque, Pass, nothing_opaque
+from ..closures import NotFirstOrder, first_order
+from ..simplify.dce import remove_dead
+from ..simplify.inline import inline_calls
+from ..simplify.promote_refs import promote_refs
+from .operators import Operators
+from .specialise import Specialiser
+
+if TYPE_CHECKING:
+    from ...ir.module import Module
+    from ..base import Evaluate
+
+
+MAX_ROUNDS: Final = 3
+"""How often a residual program is partially evaluated at most."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartialEvaluate(Pass):
+    """Run what known values decide; specialise recursive functions to known arguments.
+
+    With `fast_math`, a sum with zero is its other operand: -0.0 becomes 0.0 in places.
+    """
+
+    name: ClassVar = "partial-eval"
+    needs: ClassVar = Stage.DERIVED
+
+    fast_math: bool = False
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return partially_evaluated(
+            module, context.entry, context.evaluate, context.opaque, fast_math=self.fast_math
+        )
+
+
+def partially_evaluated(
+    module: Module,
+    entry: str,
+    evaluate: Evaluate | None = None,
+    opaque: Opaque = nothing_opaque,
+    *,
+    fast_math: bool = False,
+) -> Module:
+    """Return the residual program of an entry: what is left of a module in A-normal form without
+    transforms when all that is known in it is computed.
+
+    `evaluate` computes operators on constants; without it only arithmetic on integers is, and calls
+    of operators that are `opaque` never are. Functions are made data first, so known functions are
+    known data; where functions go into or out of the entry, they stay functions, and are not looked
+    into. (Jones, Gomard and Sestoft, Partial Evaluation and Automatic Program Generation, 1993.)
+    """
+    operators = Operators(evaluate, opaque, fast_math=fast_math)
+    for _ in range(MAX_ROUNDS):
+        residual = _round(module, entry, operators)
+        if _is_equal(module, residual):
+            return module
+        module = residual
+    return module
+
+
+def _round(module: Module, entry: str, operators: Operators) -> Module:
+    """Return the residual program without dead code. What variants return is unknown to their
+    callers; one that turns out not to reach itself is unfolded in the next round."""
+    try:
+        whole = first_order(module, entry)
+    except NotFirstOrder:
+        whole = module
+    residual, forwarders = Specialiser(promote_refs(whole), operators).module(entry)
+    direct = inline_calls(residual, forwarders)
+    return remove_dead(promote_refs(remove_dead(direct, entry)), entry)
+
+
+def _is_equal(left: Module, right: Module) -> bool:
+    return left.functions.keys() == right.functions.keys() and all(
+        alpha_equal(function, right.functions[name]) for name, function in left.functions.items()
+    )
