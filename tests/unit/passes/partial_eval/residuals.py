@@ -8,8 +8,8 @@ from typing import Any, Final
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.partial_eval import partially_evaluated
+from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.tolerances import assert_program
 from tests.unit.passes.programs import body_of, folding, normal
