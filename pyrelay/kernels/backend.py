@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, final
 
 from ..config import ADDED_LOWERINGS, lowerings
-from ..ir.expr import Function
+from ..ir.expr import Call, Function
+from ..ir.module import Module
 from ..passes.base import Pass
 from ..registry import Registry, Removable
 from .groups import Group
@@ -77,13 +78,29 @@ class ProgramFunction:
     a loop that calls regions."""
 
     name: str
-    function: Function
+    module: Module
+    """The program that it is a function of."""
+
+    @property
+    def function(self) -> Function:
+        """The function, in A-normal form."""
+        return self.module.functions[self.name]
+
+
+class FailedInside(Exception):  # noqa: N818  becomes an error at the user's line
+    """A call failed inside of a function that a backend runs whole: the call of an operator, on
+    these operands; or that of a function, because too many calls wait for each other."""
+
+    def __init__(self, call: Call, operands: Sequence[float]) -> None:
+        super().__init__(call, operands)
+        self.call: Final = call
+        self.operands: Final = tuple(operands)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fact about one kernel of a backend, under a heading, for `explain`."""
+    """A fact about one kernel or function of a backend, under a heading, for `explain`."""
 
     heading: str
     kernel: str
@@ -138,6 +155,14 @@ class Backend(ABC):
 
     def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
         """Yield facts about kernels for `explain`."""
+        yield from ()
+
+    def function_text(self, function: ProgramFunction) -> str:
+        """Return the text of another function for `show`; empty if its host code runs."""
+        return ""
+
+    def function_findings(self, functions: Iterable[ProgramFunction]) -> Iterator[Finding]:
+        """Yield facts about other functions for `explain`."""
         yield from ()
 
     def versions(self) -> Iterator[tuple[str, str]]:

@@ -7,11 +7,20 @@ from typing import Any, final
 
 from ..ir.expr import type_of
 from ..ir.types import SizeType, TupleType
-from ..kernels.backend import Backend, Device, Finding, KernelFunction, RegionFunction, Run
+from ..kernels.backend import (
+    Backend,
+    Device,
+    Finding,
+    KernelFunction,
+    ProgramFunction,
+    RegionFunction,
+    Run,
+)
 from ..kernels.calling import Form, Layout, NoKernel
 from ..kernels.fusion.segments import Segments
 from ..kernels.tape import KernelStep, Tape
 from .building import CannotBuild, find_compiler
+from .functions import function_finding, function_run, function_text
 from .launching import RegionCall
 from .math import host_target
 from .text import lower
@@ -23,7 +32,7 @@ class CBackend(Backend):
 
     passes = (Segments(),)
     name = "c"
-    description = "C runs its kernels"
+    description = "C runs its kernels, and its functions over numbers"
 
     def unavailable(self, device: Device) -> str | None:
         """Return why nothing runs on a device that is no CPU. Without a compiler torch runs all."""
@@ -64,6 +73,30 @@ class CBackend(Backend):
                 lower(kernel.group, _contiguous(kernel), host_target())
             except NoKernel as error:
                 yield Finding("kernels that run as calls of torch", kernel.name, str(error))
+
+    def function(
+        self,
+        function: ProgramFunction,
+        device: Any,
+        called: Callable[[str], Run],
+        fallback: Run,
+    ) -> Run:
+        """Return a function over numbers that loops or recurses as C."""
+        return function_run(function, fallback)
+
+    def function_text(self, function: ProgramFunction) -> str:
+        """Return the C of a function, and of what it calls; empty if its host code runs."""
+        return function_text(function)
+
+    def function_findings(self, functions: Iterable[ProgramFunction]) -> Iterator[Finding]:
+        """Yield which functions C runs whole, and why it does not run those that loop."""
+        for function in functions:
+            why = function_finding(function)
+            if why is None:
+                yield Finding("functions that C runs whole", function.name, "with what it calls")
+            elif why:
+                heading = "functions that loop, and run on the host"
+                yield Finding(heading, function.name, why)
 
     def versions(self) -> Iterator[tuple[str, str]]:
         """Yield the compiler, and the vectors of the processor."""

@@ -11,7 +11,10 @@ from bdb import BdbQuit
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
+import torch
+
 from ...analysis.dim_availability import needed
+from ...config import current
 from ...diagnostics.catalogue.run import (
     AssumptionBroken,
     CheckFailed,
@@ -33,9 +36,12 @@ from ...diagnostics.diagnostic import Problem, RunError
 from ...diagnostics.source import Span
 from ...ir.bounds import relation
 from ...ir.dims import Dim, DimOp
-from ...ir.expr import Assumption, Call, Expr, type_of
+from ...ir.expr import Assumption, Call, Expr, GlobalVar, Var, type_of
 from ...ir.op import Op
-from ...ir.types import TensorType
+from ...ir.types import DType, TensorType, is_float
+from ...kernels.backend import FailedInside
+from ...lower_torch.apply import apply_op
+from ...lower_torch.constants import torch_dtype
 from ...operators.composite.classes import class_dim, nll_loss, nll_loss_with_total
 from ...operators.composite.cross_entropy import softmax_cross_entropy
 from ...operators.host.conversions import NotAnInteger
@@ -69,6 +75,31 @@ def located(error: Exception, span: Span, call: Call | None = None) -> Exception
     if isinstance(error, RunError) and all(d.primary is not None for d in error.diagnostics):
         return error
     return RunError(_problem(error, span, call))
+
+
+def located_inside(error: FailedInside) -> Exception:
+    """Return the error of a call that failed inside of a function of a backend: the operator is
+    applied once more, which says why."""
+    call = error.call
+    if not isinstance(call.callee, Op):
+        name = call.callee.name if isinstance(call.callee, Var | GlobalVar) else "the function"
+        return RunError(too_deep(call.span, name, current().max_depth))
+    types = [type_of(a) for a in call.args]
+    operands = [
+        torch.tensor(value, dtype=torch_dtype(ty.dtype))
+        if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) and is_float(ty.dtype)
+        else value
+        for value, ty in zip(error.operands, types, strict=True)
+    ]
+    try:
+        apply_op(call.callee, call, operands, _no_size, torch.device("cpu"))
+    except Exception as found:  # whatever the operator raises
+        return located(found, call.span, call)
+    raise AssertionError(f"{call.callee.name} does not fail on {error.operands}")
+
+
+def _no_size(dim: Dim) -> int:
+    raise AssertionError(f"an operator of numbers needs no size, but {dim}")
 
 
 def too_deep(span: Span, function: str, limit: int) -> TooDeep:

@@ -47,7 +47,7 @@ class Kernels:
             return self._backend.kernel(self._kernels[name], self._device, code)
         if name in self._regions:
             return self._backend.region(self._region(name), self._device, called, code)
-        function = ProgramFunction(name, self._launched.functions[name])
+        function = ProgramFunction(name, self._launched)
         return self._backend.function(function, self._device, called, code)
 
     def _region(self, name: str) -> RegionFunction:

@@ -167,6 +167,10 @@ class Program:
         """The program with its tensor code in kernels and regions."""
         return self._run(with_inserted(CUT))
 
+    def launched(self, backend: Backend) -> Module:
+        """Return the program as a backend runs it."""
+        return self._run(self.pipeline(backend))
+
     def _until(self, phase: str) -> Module:
         return self._run(up_to(self.pipeline(Plain.EVALUATOR), phase))
 
@@ -253,7 +257,7 @@ class Program:
 
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""
-        module = self._run(self.pipeline(backend))
+        module = self.launched(backend)
         kernels = Kernels(backend, self.regions, module, device)
         data = self.data.representations
         return compile_module(module, self.entry, device, data, instead=kernels)

@@ -6,6 +6,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 import torch
@@ -15,7 +16,7 @@ from ...ir.expr import type_of
 from ...ir.module import Module
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import show
-from ...kernels.backend import Backend, KernelFunction
+from ...kernels.backend import Backend, KernelFunction, ProgramFunction
 from ...kernels.explain import explain, explain_calls, summary_of
 from ...kernels.outlined import outlined_of
 from ...text.printer import to_text
@@ -86,7 +87,8 @@ def explanation(program: Program) -> str:
 def _fused(program: Program, backend: Backend) -> str:
     text = explain(program.regions, program.entry)
     found: dict[str, list[str]] = {}
-    for finding in backend.findings(_kernels_of(program)):
+    findings = backend.findings(_kernels_of(program))
+    for finding in chain(findings, backend.function_findings(_functions_of(program, backend))):
         found.setdefault(finding.heading, []).append(f"  {finding.kernel}: {finding.text}")
     for heading, lines in found.items():
         text = "\n".join((text, heading, *lines, ""))
@@ -100,7 +102,17 @@ def _kernels_of(program: Program) -> list[KernelFunction]:
 
 def _texts(program: Program, backend: Backend) -> str:
     """Return the text of the kernels that a backend makes of a program."""
-    return "\n\n".join(backend.text(kernel) for kernel in _kernels_of(program))
+    functions = map(backend.function_text, _functions_of(program, backend))
+    kernels = map(backend.text, _kernels_of(program))
+    return "\n\n".join((*filter(None, functions), *kernels))
+
+
+def _functions_of(program: Program, backend: Backend) -> list[ProgramFunction]:
+    """Return the functions of a program that are no kernels and no regions."""
+    outlined = outlined_of(program.regions)
+    taken = {*outlined.groups, *outlined.regions}
+    launched = program.launched(backend)
+    return [ProgramFunction(n, launched) for n in program.regions.functions if n not in taken]
 
 
 def stage_text(program: Program, stage: str) -> str:

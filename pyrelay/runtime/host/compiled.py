@@ -19,8 +19,10 @@ from ...ir.expr import Call, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
+from ...kernels.backend import FailedInside
+from ...kernels.function_plan import Plan, Planned
 from ..border.argument_sizes import check_assumptions
-from ..compile.failure import located, tells_more
+from ..compile.failure import located, located_inside, tells_more
 from ..interop.autograd import as_typed
 from ..values.representation import NOTHING_KNOWN, Representations
 from . import functions
@@ -29,7 +31,6 @@ from .data import DataLayout
 from .debugging import show_globals, source_names
 from .deep import find_deep
 from .names import NO_NAMES
-from .plan import Plan, Planned
 from .pool import Pool
 from .program import Program
 from .trampoline import DEPTH, DeepFunction, deep_function
@@ -168,6 +169,8 @@ class CompiledProgram:
 
     def _located(self, error: Exception) -> Exception:
         """Return the error with the user's place, its traceback only the generated frames."""
+        if isinstance(error, FailedInside):
+            return located_inside(error)
         frames = [t for t in _frames(error) if t.tb_frame.f_globals is self._namespace]
         if not frames:
             return error

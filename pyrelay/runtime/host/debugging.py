@@ -17,12 +17,12 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Function, LetBlock, Tuple, TupleGet, Var, is_atom, type_of
 from ...ir.traverse import post_order
 from ...ir.types import UNIT, AdtType, TupleType, Type
+from ...kernels.function_plan import Plan
 from ...operators.host.debugging import breakpoint_, debug_line, debug_local, is_debugging
 from ...operators.primitive.compare import cast
 from ...prelude.names import LIST
 from ..compile.debugger import debugger
 from ..values.structure import elements
-from .plan import Plan
 from .writer import Writer
 
 

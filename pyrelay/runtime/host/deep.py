@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Final
 
 from ...ir.components import components
-from .plan import Plan, Planned
+from ...kernels.function_plan import Plan, Planned
 
 LONGEST_CHAIN: Final = 50
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
-from .plan import Planned
+from ...kernels.function_plan import Planned
 
 
 @final

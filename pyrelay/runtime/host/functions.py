@@ -9,11 +9,11 @@ from typing import Final
 from ...ir.dims import DimVar
 from ...ir.expr import Binding, Call, Constructor, Function, GlobalVar, Var
 from ...ir.traverse import Steps
+from ...kernels.function_plan import Planned
 from . import loops
 from .debugging import first_line
 from .exits import Returned
 from .frame import Frame, Mode
-from .plan import Planned
 from .trampoline import DEPTH, STEPS
 from .writer import Writer
 

@@ -13,7 +13,7 @@ from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Tuple, Var
 from ...ir.op import Op
 from ...ir.traverse import children, free_vars, pattern_vars
 from ...ir.types import SizeType, StrType, TensorType, TupleType, Type
-from .plan import Plan, Planned
+from ...kernels.function_plan import Plan, Planned
 
 
 @final

@@ -9,10 +9,10 @@ from typing import Final, TypeAlias
 
 from ...ir.expr import Call, Function, Var
 from ...ir.traverse import Steps
+from ...kernels.function_plan import Planned
 from .exits import Assigned, Exit, InLoop, Loop, Outcome, Returned, chain, final_exit
 from .frame import Frame, Mode
 from .liveness import Region
-from .plan import Planned
 from .writer import Writer
 
 Write: TypeAlias = Callable[[Exit], Steps[None]]

@@ -22,8 +22,8 @@ from ...ir.declaration.storage import overwritten_operand
 from ...ir.expr import Call, Var
 from ...ir.op import Op
 from ...ir.types import TensorType, TupleType, Type
+from ...kernels.function_plan import Plan, Planned
 from .liveness import Liveness, Region
-from .plan import Plan, Planned
 from .uses import (
     Fields,
     Fresh,

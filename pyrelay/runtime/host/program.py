@@ -7,12 +7,12 @@ from typing import Any, Final, final
 
 from ...analysis.ranges import in_range
 from ...ir.expr import Call
+from ...kernels.function_plan import Plan, Planned
 from ...operators.host.debugging import is_debugged
 from .data import DataLayout
 from .liveness import Liveness
 from .names import Identifiers
 from .ownership import Ownership
-from .plan import Plan, Planned
 from .pool import Pool
 
 

@@ -16,8 +16,8 @@ from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, T
 from ...ir.op import Op
 from ...ir.traverse import children
 from ...ir.types import SizeType
+from ...kernels.function_plan import Plan, Planned
 from .liveness import Liveness, Region
-from .plan import Plan, Planned
 
 
 @final

@@ -28,6 +28,7 @@ from ...ir.expr import (
 from ...ir.op import Op
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, DType
+from ...kernels.function_plan import Planned
 from ...lower_torch.code import Code
 from ...lower_torch.constants import dtype_of as constant_dtype
 from ...lower_torch.constants import is_host_number
@@ -36,7 +37,6 @@ from .exits import Exit
 from .frame import Frame, Mode, Statements
 from .liveness import Liveness, Region, holds_tensors
 from .names import NO_NAMES, Identifiers
-from .plan import Planned
 from .program import Program
 from .sizes import Sizes
 from .trampoline import deep_function

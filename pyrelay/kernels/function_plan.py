@@ -1,4 +1,4 @@
-"""What each function of a program becomes in host code.
+"""What each function of a program becomes in the code of functions: Python of the host, or C.
 
 A function is *in place* when it is only called directly, from one place outside itself, and its
 calls of itself are all in tail position: its body stands at that place, in a `while` loop if it
@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from ...analysis.dim_availability import needed
-from ...dispatch.view import NOTHING, View
-from ...ir.declaration.storage import overwritten_operand
-from ...ir.dims import Dim, DimOp
-from ...ir.expr import (
+from ..analysis.dim_availability import needed
+from ..dispatch.view import NOTHING, View
+from ..ir.declaration.storage import overwritten_operand
+from ..ir.dims import Dim, DimOp
+from ..ir.expr import (
     Call,
     Constructor,
     Expr,
@@ -28,10 +28,10 @@ from ...ir.expr import (
     Match,
     Var,
 )
-from ...ir.module import Module
-from ...ir.op import Op
-from ...ir.traverse import children
-from ...operators.host.debugging import is_debugged
+from ..ir.module import Module
+from ..ir.op import Op
+from ..ir.traverse import children
+from ..operators.host.debugging import is_debugged
 
 
 @final

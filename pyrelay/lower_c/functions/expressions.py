@@ -1,0 +1,249 @@
+"""Values in C: names of variables, and expressions of one binding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Final, Protocol
+
+from ...diagnostics.source import BUILTIN, Span
+from ...ir.dims import Dim
+from ...ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Function,
+    TensorData,
+    Tuple,
+    TupleGet,
+    Var,
+    is_unit,
+    type_of,
+)
+from ...ir.op import Host, Op
+from ...ir.types import UNIT, SizeType, TupleType, Type
+from ...kernels.function_plan import Planned
+from ...operators.host.failing import check, fail, no_element
+from ...operators.host.sizes import as_bound, size
+from .c_types import CTypes, NotInC, cell_of, number_dtype
+from .numbers import NumberWriter, literal
+
+_KEYWORDS: Final = """
+    auto break case char const continue default do double else enum extern float for goto if
+    inline int long register restrict return short signed sizeof static struct switch typedef
+    union unsigned void volatile while bool true false asm typeof linux unix main NULL s waiting
+    div abs labs fabs exp exp2 expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh
+    asinh acosh atanh erf erfc pow sqrt floor ceil trunc rint fmod copysign round gamma y0 y1 yn
+    j0 j1 jn signal time clock index free malloc memcpy memset
+"""
+_RESERVED: Final = frozenset(_KEYWORDS.split())
+"""Names that mean something in C, or in the code around values."""
+
+
+class Names:
+    """Identifiers of C, each given once."""
+
+    def __init__(self, taken: Sequence[str] = ()) -> None:
+        self._taken: Final = {*_RESERVED, *taken}
+
+    def fresh(self, wish: str) -> str:
+        """Return a name that nothing has, like the one wished for."""
+        base = re.sub(r"\W+", "_", wish, flags=re.ASCII).strip("_") or "value"
+        base = f"v_{base}" if base[0].isdigit() or base.startswith(("relay", "RELAY")) else base
+        name, number = base, 1
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+
+class Unit(Protocol):
+    """What the writer of one C function knows of the text around it."""
+
+    types: CTypes
+
+    def site(self, call: Call) -> int:
+        """Return the number by which a call is known that fails."""
+        ...
+
+    def callee(self, call: Call) -> Planned | None:
+        """Return the function that a call names, if it names one."""
+        ...
+
+    def may_overflow(self, call: Call) -> bool:
+        """Return whether the integer that a call gives may leave 64 bits."""
+        ...
+
+    def c_name(self, planned: Planned) -> str:
+        """Return the name of the C function that a function becomes."""
+        ...
+
+    def is_deep(self, planned: Planned) -> bool:
+        """Return whether calls of a function may wait for others of it."""
+        ...
+
+    def jumps_to(self, source: Planned, target: Planned) -> bool:
+        """Return whether a tail call of one function by another is a jump."""
+        ...
+
+
+class ExpressionWriter:
+    """Writes the straight-line code of one C function (`numbers.Lines`)."""
+
+    def __init__(self, unit: Unit, planned: Planned) -> None:
+        self._unit: Final = unit
+        self._planned: Final = planned
+        self._names: Final = Names()
+        self._values: Final[dict[Var, str]] = {}
+        self._sizes: Final[dict[Dim, str]] = {}
+        self._lines: list[str] = []
+        self._shown: tuple[str, int] | None = None
+
+    # `numbers.Lines`.
+
+    def line(self, text: str) -> None:
+        """Add a line."""
+        self._lines.append(text)
+
+    def fresh(self, wish: str) -> str:
+        """Return a name that nothing has."""
+        return self._names.fresh(wish)
+
+    def site(self, call: Call) -> int:
+        """Return the number by which a call is known that fails."""
+        return self._unit.site(call)
+
+    def size(self, dim: Dim) -> str:
+        """Return the expression of a size, of which variables in scope show the names."""
+        if dim.constant is not None:
+            return str(dim.constant)
+        if dim in self._sizes:
+            return self._sizes[dim]
+        raise NotInC(f"it computes with the size {dim}, which only tensors show")
+
+    def _bind(self, var: Var, text: str) -> None:
+        self._values[var] = text
+        ty = type_of(var)
+        if isinstance(ty, SizeType):
+            self._sizes.setdefault(ty.dim, text)
+
+    # Expressions.
+
+    def _simple(self, expr: Expr, wish: str) -> str | None:
+        """Return the C expression of a value; None for unit."""
+        match expr:
+            case Call():
+                return self._call(expr, wish)
+            case Tuple(fields) if fields:
+                return self._made(type_of(expr), [self._atom(f) for f in fields], fields)
+            case TupleGet(value, index):
+                return None if type_of(expr) == UNIT else f"{self._atom(value)}.f{index}"
+            case Var() | Constant() | Tuple():
+                return None if type_of(expr) == UNIT else self._atom(expr)
+            case _:
+                raise NotInC(_WHY.get(type(expr).__name__, "it has values that C has not"))
+
+    def _made(self, ty: Type, texts: Sequence[str], fields: Sequence[Expr]) -> str:
+        pairs = zip(texts, fields, strict=True)
+        inside = ", ".join(text for text, field in pairs if type_of(field) != UNIT)
+        return f"({self._unit.types.name(ty)}){{{inside}}}"
+
+    def _atom(self, atom: Expr) -> str:
+        match atom:
+            case Var() if atom in self._values:
+                return self._values[atom]
+            case Constant(value=bool() | int() | float() as number):
+                dtype = number_dtype(type_of(atom))
+                assert dtype is not None
+                self._unit.types.name(type_of(atom))
+                return str(literal(number, dtype))
+            case Constant(value=TensorData()):
+                raise NotInC("it has a constant tensor")
+            case _ if is_unit(atom):
+                return ""
+            case _:
+                raise NotInC("it has a function or a string as a value")
+
+    def _call(self, call: Call, wish: str) -> str | None:
+        match call.callee:
+            case Op() as op if isinstance(op.lowering, Host):
+                return self._host(call, op)
+            case Op():
+                return self._operator(call, wish)
+            case _:
+                callee = self._unit.callee(call)
+                if callee is None:
+                    raise NotInC("it calls a function that is a value, or makes data")
+                return self._called(call, callee)
+
+    def _called(self, call: Call, callee: Planned) -> str | None:
+        args = ["s"]
+        if self._unit.is_deep(callee):
+            waiting = "waiting + 1" if self._unit.is_deep(self._planned) else "1"
+            self.line(f"relay_wait(s, {waiting}, {self.site(call)});")
+            args.append(waiting)
+        args += [self._atom(a) for a in call.args if type_of(a) != UNIT]
+        text = f"{self._unit.c_name(callee)}({', '.join(args)})"
+        if self._unit.types.name(result_of(callee.function)) != "void":
+            return text
+        self.line(f"{text};")
+        return None
+
+    def _host(self, call: Call, op: Op) -> str | None:
+        if op is size:
+            return self.size(call.attrs["dim"])
+        if op is as_bound:
+            return self._atom(call.args[0])
+        if op not in (check, fail, no_element):
+            raise NotInC(f"it calls `{op.name}`")
+        cells = [
+            f"{{.{cell_of(dtype)} = {self._atom(a)}}}"
+            for a in call.args
+            if (dtype := number_dtype(type_of(a))) is not None
+        ]
+        given = f"(relay_cell[]){{{', '.join(cells)}}}" if cells else "0"
+        failing = f"relay_fail(s, {self.site(call)}, {given}, {len(cells)});"
+        if op is check:
+            self.line(f"if (RELAY_RARELY(!{self._atom(call.args[0])})) {failing}")
+            return None
+        self.line(failing)
+        if type_of(call) == UNIT:
+            return None
+        return f"({self._unit.types.name(type_of(call))}){{0}}"
+
+    def _operator(self, call: Call, wish: str) -> str:
+        del wish
+        operands = [None if type_of(a) == UNIT else self._atom(a) for a in call.args]
+        is_checked = self._unit.may_overflow(call)
+        results = NumberWriter(self, call, operands).write(is_checked=is_checked)
+        ty = type_of(call)
+        if isinstance(ty, TupleType):
+            return f"({self._unit.types.name(ty)}){{{', '.join(text for text, _ in results)}}}"
+        ((text, _),) = results
+        return text
+
+    def _comment(self, span: Span) -> None:
+        """Show the line of the user's that the next lines come from, once."""
+        place = (span.file.name, span.line)
+        if span.file is BUILTIN or place == self._shown:
+            return
+        self._shown = place
+        shown = span.file.line(span.line).strip().rstrip("\\")
+        self.line(f"// {PurePath(span.file.name).name}:{span.line}  {shown}")
+
+
+_WHY: Final = {
+    "RefCreate": "it has a mutable cell",
+    "RefRead": "it reads a mutable cell",
+    "RefWrite": "it writes to a mutable cell",
+    "Function": "it has a function as a value",
+    "GlobalVar": "it has a function as a value",
+}
+
+
+def result_of(function: Function) -> Type:
+    """Return the type of the result of a function."""
+    assert function.result is not None
+    return function.result

@@ -1,0 +1,207 @@
+"""A function of a program, and all that it calls, as one C text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...analysis.ranges import in_range
+from ...ir.components import components
+from ...ir.expr import Call, type_of
+from ...ir.module import Module
+from ...ir.traverse import post_order
+from ...ir.types import DType, Type
+from ...kernels.function_plan import Plan, Planned
+from .c_types import CTypes, NotInC, cell_of, leaves_of, number_name
+from .expressions import Names
+from .support import SUPPORT, helpers_of
+from .writer import BodyWriter
+
+MOST_NODES: Final = 20_000
+"""Functions that are larger together take a compiler too long."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CText:
+    """A function in C: `name` is called with the cells of its arguments, whose places take those
+    of the results. `own` is its text without what all texts begin with. `sites` are the calls that
+    may fail, by their numbers, from 1."""
+
+    name: str
+    own: str
+    packed: str
+    """The functions that unpack the arguments and pack the results."""
+    sites: tuple[Call, ...]
+    params: tuple[Type, ...]
+    result: Type
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "\n".join((SUPPORT, helpers_of(self.own), self.own, self.packed))
+
+
+def c_text(module: Module, entry: str) -> CText:
+    """Return a global function, and all that it calls, in C. Raises NotInC."""
+    return _Program(module, entry).text()
+
+
+def is_worth_it(module: Module, entry: str) -> bool:
+    """Return whether a function loops or recurses, itself or in what it calls: any other is done
+    before C would be called."""
+    plan = Plan(module, entry)
+    graph = _graph(plan)
+    own = {planned for planned, called in graph.items() if planned in called}
+    groups = components(graph)
+    return (
+        bool(own) or any(p.has_jumps for p in plan.functions()) or any(len(g) > 1 for g in groups)
+    )
+
+
+def _graph(plan: Plan) -> Mapping[Planned, tuple[Planned, ...]]:
+    """Return which units call which."""
+    found: dict[Planned, dict[Planned, None]] = {p: {} for p in plan.functions() if p.place is None}
+    for planned in found:
+        for site in planned.sites:
+            found[plan.unit_of(site.caller)][planned] = None
+    return {p: tuple(called) for p, called in found.items()}
+
+
+@final
+class _Program:
+    """One text in the making: what its functions share (`writer.Unit`)."""
+
+    def __init__(self, module: Module, entry: str) -> None:
+        self._plan: Final = Plan(module, entry)
+        self._in_range: Final = in_range(module)
+        self._sites: Final[dict[Call, int]] = {}
+        self._names: Final[dict[Planned, str]] = {}
+        self._taken: Final = Names()
+        self.types: Final = CTypes()
+        units = [p for p in self._plan.functions() if p.place is None]
+        self._check(units)
+        for planned in units:
+            self._names[planned] = self._taken.fresh(f"f_{planned.name}")
+        groups = components(_graph(self._plan))
+        self._groups: Final = {p: n for n, group in enumerate(groups) for p in group}
+        self._deep: Final = self._find_deep()
+
+    def _check(self, units: list[Planned]) -> None:
+        for planned in units:
+            if planned.owner is not None:
+                why = "is a value" if planned.escapes else "is no loop"
+                raise NotInC(f"its local function `{planned.name}` {why}")
+            if planned.calls_unknown:
+                raise NotInC("it calls a function that is a value")
+            if planned.function.type_params:
+                raise NotInC("it is for tensors of several sizes")
+        nodes = sum(1 for p in units for _ in post_order(p.function.body))
+        if nodes > MOST_NODES:
+            raise NotInC("it is so long that a compiler would take too long")
+
+    def _find_deep(self) -> frozenset[Planned]:
+        """Return the functions whose calls may wait for others of the same group."""
+        deep: set[int] = set()
+        for planned, group in self._groups.items():
+            for site in planned.sites:
+                caller = self._plan.unit_of(site.caller)
+                if self._groups[caller] == group and not self._is_tail(planned, caller):
+                    deep.add(group)
+        return frozenset(p for p, group in self._groups.items() if group in deep)
+
+    def _is_tail(self, planned: Planned, caller: Planned) -> bool:
+        """Return whether all calls of a function by another are in tail position."""
+        sites = [s for s in planned.sites if self._plan.unit_of(s.caller) is caller]
+        ways: list[bool] = []
+        for site in sites:
+            inner, is_tail = site.caller, site.is_tail
+            while inner.place is not None:
+                inner, is_tail = inner.place.caller, is_tail and inner.place.is_tail
+            ways.append(is_tail)
+        return all(ways)
+
+    # `writer.Unit`.
+
+    def site(self, call: Call) -> int:
+        """Return the number by which a call is known that fails."""
+        return self._sites.setdefault(call, len(self._sites) + 1)
+
+    def callee(self, call: Call) -> Planned | None:
+        """Return the function that a call names, if it names one."""
+        return self._plan.callee(call)
+
+    def may_overflow(self, call: Call) -> bool:
+        """Return whether the integer that a call gives may leave 64 bits."""
+        return call not in self._in_range
+
+    def c_name(self, planned: Planned) -> str:
+        """Return the name of the C function that a function becomes."""
+        return self._names[planned]
+
+    def is_deep(self, planned: Planned) -> bool:
+        """Return whether calls of a function may wait for others of it."""
+        return planned in self._deep
+
+    def jumps_to(self, source: Planned, target: Planned) -> bool:
+        """Return whether a tail call of one function by another is a jump: they call each other."""
+        return self._groups[source] == self._groups[target]
+
+    # The text.
+
+    def text(self) -> CText:
+        """Return the text."""
+        entry = self._plan.entry
+        writers = {p: BodyWriter(self, p) for p in self._names}
+        heads = [f"{w.head()};" for w in writers.values()]
+        bodies = [writer.write() for writer in writers.values()]
+        function = entry.function
+        params = tuple(type_of(p) for p in function.params)
+        assert function.result is not None
+        name = self._names[entry].removeprefix("f_")
+        packed = self._entry(entry)
+        own = "\n".join((*self.types.declarations, *heads, "", *bodies))
+        return CText(f"relay_{name}", own, packed, tuple(self._sites), params, function.result)
+
+    def _entry(self, entry: Planned) -> str:
+        """Return the functions that unpack the arguments and pack the results."""
+        function, name = entry.function, self._names[entry]
+        lines: list[str] = []
+        args = ["s", *(["0"] if self.is_deep(entry) else [])]
+        place = 0
+        for index, param in enumerate(function.params):
+            ty = type_of(param)
+            c_type = self.types.name(ty)
+            if c_type == "void":
+                continue
+            lines.append(f"{c_type} a{index};")
+            for path, dtype in leaves_of(ty):
+                value = f"({number_name(dtype)})s->cells[{place}].{cell_of(dtype)}"
+                lines.append(f"a{index}{path} = {value};")
+                place += 1
+            args.append(f"a{index}")
+        call = f"{name}({', '.join(args)})"
+        assert function.result is not None
+        c_type = self.types.name(function.result)
+        lines.append(f"{call};" if c_type == "void" else f"{c_type} r = {call};")
+        for place, (path, dtype) in enumerate(leaves_of(function.result)):
+            lines.append(f"s->cells[{place}].{cell_of(dtype)} = r{path};")
+        public = f"relay_{name.removeprefix('f_')}"
+        return "\n".join(
+            (
+                f"static void {public}_body(relay_state *s) {{",
+                *(f"    {line}" for line in lines),
+                "}",
+                "",
+                f"int64_t {public}(relay_call *call) {{",
+                f"    return relay_run(call, {public}_body);",
+                "}",
+                "",
+            )
+        )
+
+
+def cells_of(ty: Type) -> tuple[DType, ...]:
+    """Return the dtypes of the cells in which a value is passed."""
+    return tuple(dtype for _, dtype in leaves_of(ty))

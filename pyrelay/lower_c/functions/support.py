@@ -1,0 +1,223 @@
+"""The C that every text of functions begins with: how it is called, how it fails, how it stops.
+
+A failure is a jump back to where Python called: it leaves the number of its place, and the operands
+that failed. Recursion is bounded by the number of calls that wait, and by the end of the stack: a
+program that needs more is run again, in a thread whose stack has room for all calls that may wait.
+Loops and recursive calls count down to the next look at signals, so a program can be interrupted;
+other threads of Python run then, too.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+SUPPORT: Final = r"""
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+_Static_assert(sizeof(void *) == 8, "addresses have 64 bits here");
+
+typedef union { int64_t i; double f; } relay_cell;
+
+typedef struct {
+    int64_t most_waiting;   /* calls that may wait for each other */
+    int64_t stack;          /* bytes of the stack of a thread of its own; 0 for none */
+    int (*signals)(void);   /* what Python has for these, or NULL */
+    void *(*release)(void);
+    void (*acquire)(void *);
+    relay_cell failed[4];   /* the operands of what failed */
+} relay_call;               /* the cells of arguments and results lie behind it */
+
+typedef struct relay_state {
+    relay_call *call;
+    relay_cell *cells;
+    void (*body)(struct relay_state *);
+    char *limit;            /* the stack may grow down to here */
+    int64_t most_waiting, ticks, site;
+    bool has_thread;
+    volatile bool stop, done;
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    jmp_buf back;
+} relay_state;
+
+enum { RELAY_DEEP = -1, RELAY_STOPPED = -2, RELAY_NO_THREAD = -3 };
+enum { RELAY_TICKS = 1 << 16, RELAY_STACK = 128 << 10, RELAY_SPARE = 256 << 10 };
+enum { RELAY_LEVELS = 8 };  /* of so many calls that wait one looks at the stack */
+
+#define RELAY_RARELY(condition) __builtin_expect(!!(condition), 0)
+
+static __attribute__((noreturn, cold, noinline, unused))
+void relay_fail(relay_state *s, int64_t site, const relay_cell *operands, int count) {
+    for (int i = 0; i < count; i++) s->call->failed[i] = operands[i];
+    s->site = site;
+    longjmp(s->back, 1);
+}
+
+static __attribute__((cold, noinline, unused)) void relay_look(relay_state *s) {
+    relay_call *call = s->call;
+    s->ticks = RELAY_TICKS;
+    if (s->has_thread) {
+        if (s->stop) relay_fail(s, RELAY_STOPPED, 0, 0);
+    } else if (call->signals) {
+        call->acquire(call->release());
+        if (call->signals()) relay_fail(s, RELAY_STOPPED, 0, 0);
+    }
+}
+
+static inline __attribute__((unused)) void relay_tick(relay_state *s) {
+    if (RELAY_RARELY(--s->ticks < 0)) relay_look(s);
+}
+
+static inline __attribute__((unused))
+void relay_wait(relay_state *s, int64_t waiting, int64_t site) {
+    if (RELAY_RARELY(waiting > s->most_waiting)) relay_fail(s, site, 0, 0);
+    if (waiting % RELAY_LEVELS) return;
+    char *end = __builtin_frame_address(0);
+    if (RELAY_RARELY(end < s->limit)) relay_fail(s, RELAY_DEEP, 0, 0);
+    relay_tick(s);
+}
+
+static void *relay_in_thread(void *given) {
+    relay_state *s = given;
+    s->limit = (char *)__builtin_frame_address(0) - s->call->stack + RELAY_SPARE;
+    if (!setjmp(s->back)) s->body(s);
+    pthread_mutex_lock(&s->mutex);
+    s->done = true;
+    pthread_cond_signal(&s->ended);
+    pthread_mutex_unlock(&s->mutex);
+    return 0;
+}
+
+static bool relay_ended(relay_state *s) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 50000000;
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    pthread_mutex_lock(&s->mutex);
+    if (!s->done) pthread_cond_timedwait(&s->ended, &s->mutex, &until);
+    bool done = s->done;
+    pthread_mutex_unlock(&s->mutex);
+    return done;
+}
+
+static int64_t relay_on_large_stack(relay_state *s) {
+    relay_call *call = s->call;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    bool is_stopped = false, ended = false;
+    pthread_mutex_init(&s->mutex, 0);
+    pthread_cond_init(&s->ended, 0);
+    pthread_attr_init(&attributes);
+    s->has_thread = true;
+    bool begun = !pthread_attr_setstacksize(&attributes, call->stack)
+        && !pthread_create(&thread, &attributes, relay_in_thread, s);
+    pthread_attr_destroy(&attributes);
+    while (begun && !ended) {
+        void *thread_state = call->release ? call->release() : 0;
+        ended = relay_ended(s);
+        if (ended) pthread_join(thread, 0);
+        if (call->acquire) call->acquire(thread_state);
+        if (!is_stopped && call->signals && call->signals()) is_stopped = s->stop = true;
+    }
+    pthread_cond_destroy(&s->ended);
+    pthread_mutex_destroy(&s->mutex);
+    if (!begun) return RELAY_NO_THREAD;
+    return is_stopped ? RELAY_STOPPED : s->site;
+}
+
+static __attribute__((noinline))
+int64_t relay_run(relay_call *call, void (*body)(relay_state *)) {
+    relay_state state = {.call = call, .cells = (relay_cell *)(call + 1), .body = body};
+    state.most_waiting = call->most_waiting;
+    state.ticks = RELAY_TICKS;
+    if (call->stack) return relay_on_large_stack(&state);
+    state.limit = (char *)__builtin_frame_address(0) - RELAY_STACK;
+    if (!setjmp(state.back)) body(&state);
+    return state.site;
+}
+"""
+
+HELPERS: Final = {
+    "relay_floor_divide": """
+static inline int64_t relay_floor_divide(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+""",
+    "relay_modulo": """
+static inline int64_t relay_modulo(int64_t a, int64_t b) {
+    if (b == -1) return 0;
+    int64_t left = a % b;
+    return left != 0 && (left < 0) != (b < 0) ? left + b : left;
+}
+""",
+    "relay_power_overflows": """
+static bool relay_power_overflows(int64_t base, int64_t exponent, int64_t *found) {
+    int64_t power = 1;
+    while (exponent > 0) {
+        if (exponent & 1 && __builtin_mul_overflow(power, base, &power)) return true;
+        exponent >>= 1;
+        if (exponent && __builtin_mul_overflow(base, base, &base)) return true;
+    }
+    *found = power;
+    return false;
+}
+""",
+    "relay_power": """
+static uint64_t relay_power(uint64_t base, int64_t exponent) {
+    uint64_t power = 1;
+    for (; exponent > 0; exponent >>= 1, base *= base) if (exponent & 1) power *= base;
+    return power;
+}
+""",
+    "relay_floor_divide_f64": """
+static inline double relay_floor_divide_f64(double a, double b) {
+    if (b == 0) return a / b;
+    double left = fmod(a, b), q = (a - left) / b;
+    if (left != 0 && (b < 0) != (left < 0)) q -= 1;
+    if (q == 0) return copysign(0.0, a / b);
+    double whole = floor(q);
+    return q - whole > 0.5 ? whole + 1 : whole;
+}
+""",
+    "relay_floor_divide_f32": """
+static inline float relay_floor_divide_f32(float a, float b) {
+    if (b == 0) return a / b;
+    float left = fmodf(a, b), q = (a - left) / b;
+    if (left != 0 && (b < 0) != (left < 0)) q -= 1;
+    if (q == 0) return copysignf(0.0f, a / b);
+    float whole = floorf(q);
+    return q - whole > 0.5f ? whole + 1 : whole;
+}
+""",
+    "relay_remainder_f64": """
+static inline double relay_remainder_f64(double a, double b) {
+    double left = fmod(a, b);
+    return left != 0 && (b < 0) != (left < 0) ? left + b : left;
+}
+""",
+    "relay_remainder_f32": """
+static inline float relay_remainder_f32(float a, float b) {
+    float left = fmodf(a, b);
+    return left != 0 && (b < 0) != (left < 0) ? left + b : left;
+}
+""",
+    "RELAY_MINIMUM": """
+#define RELAY_MINIMUM(a, b) ((a) != (a) || (a) < (b) ? (a) : (b))
+""",
+    "RELAY_MAXIMUM": """
+#define RELAY_MAXIMUM(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
+""",
+}
+"""Functions that a text has where it names them."""
+
+
+def helpers_of(text: str) -> str:
+    """Return the functions that a text names."""
+    return "".join(code.lstrip("\n") for name, code in HELPERS.items() if f"{name}(" in text)

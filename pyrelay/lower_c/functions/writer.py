@@ -1,0 +1,364 @@
+"""The body of one C function: bindings are declarations, branches `if`, loops `for (;;)`.
+
+A function in place (`kernels/function_plan.py`) stands where it is called. A call of it in tail
+position assigns its parameters and jumps to its beginning; so does a tail call of another function
+that calls back in tail position, which gets a labelled block in the same C function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...ir.expr import (
+    Binding,
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    Expr,
+    Flavour,
+    Function,
+    If,
+    LetBlock,
+    LiteralPattern,
+    Match,
+    Pattern,
+    TuplePattern,
+    Var,
+    Wildcard,
+    is_unit,
+    type_of,
+)
+from ...ir.traverse import Steps, run
+from ...ir.types import UNIT, TupleType, Type
+from ...kernels.function_plan import Planned
+from .c_types import NotInC, number_dtype
+from .expressions import ExpressionWriter, Unit, result_of
+from .numbers import literal
+
+DEEPEST: Final = 100
+"""How many blocks may lie in each other; compilers allow more than twice as many."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loop:
+    """A function in place, or a block, while it is written: its parameters, and its label."""
+
+    planned: Planned
+    params: tuple[str | None, ...]
+    label: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Exit:
+    """Where the value of a body goes: it is returned, or assigned to a name (None: it is unit).
+    `loops` are those that may be gone on with here, innermost first."""
+
+    is_returned: bool
+    target: str | None
+    loops: tuple[_Loop, ...] = ()
+
+
+@final
+class BodyWriter(ExpressionWriter):
+    """Writes one C function, that of a function of the program."""
+
+    def __init__(self, unit: Unit, planned: Planned) -> None:
+        super().__init__(unit, planned)
+        self._labels: Final[set[str]] = set()
+        self._blocks: Final[dict[Planned, _Loop]] = {}
+        self._pending: Final[list[Planned]] = []
+        self._depth = 0
+
+    # The function.
+
+    def write(self) -> str:
+        """Return the definition of the function. Raises NotInC."""
+        function = self._planned.function
+        head = self.head()
+        main = self._block(self._planned, declared=True)
+        bodies = [(main, self._body_of(main, function))]
+        while self._pending:
+            loop = self._blocks[self._pending.pop(0)]
+            bodies.append((loop, self._body_of(loop, loop.planned.function)))
+        lines = [f"{head} {{"]
+        for loop, _ in bodies[1:]:
+            lines += [f"    {d};" for d in self._declared(loop)]
+        for loop, body in bodies:
+            label = [f"{loop.label}:;"] if loop.label in self._labels else []
+            inside = body if len(bodies) == 1 else ["{", *_in(body), "}"]
+            lines += [*label, *_in(inside)]
+        return "\n".join((*lines, "}")) + "\n"
+
+    def head(self) -> str:
+        """Return the declaration of the function."""
+        function = self._planned.function
+        types = self._unit.types
+        own = ["relay_state *s"]
+        own += ["int64_t waiting"] if self._unit.is_deep(self._planned) else []
+        for param in function.params:
+            if type_of(param) == UNIT:
+                continue
+            if param not in self._values:
+                self._bind(param, self.fresh(param.name))
+            own.append(f"{types.name(type_of(param))} {self._values[param]}")
+        result = types.name(result_of(function))
+        return f"static {result} {self._unit.c_name(self._planned)}({', '.join(own)})"
+
+    def _block(self, planned: Planned, *, declared: bool) -> _Loop:
+        """Return the block of a function that is jumped to, which is written later."""
+        found = self._blocks.get(planned)
+        if found is None:
+            if not declared:
+                for param in planned.function.params:
+                    self._bind(param, self.fresh(param.name))
+                self._pending.append(planned)
+            found = self._loop_of(planned)
+            self._blocks[planned] = found
+        return found
+
+    def _loop_of(self, planned: Planned) -> _Loop:
+        params = tuple(
+            None if type_of(p) == UNIT else self._values[p] for p in planned.function.params
+        )
+        return _Loop(planned, params, self._names.fresh(f"next_{planned.name}"))
+
+    def _declared(self, loop: _Loop) -> list[str]:
+        types = [self._unit.types.name(type_of(p)) for p in loop.planned.function.params]
+        pairs = zip(types, loop.params, strict=True)
+        return [f"{ty} {name}" for ty, name in pairs if name is not None]
+
+    def _body_of(self, loop: _Loop, function: Function) -> list[str]:
+        with self._nested() as lines:
+            run(self._body(function.body, _Exit(is_returned=True, target=None)))
+        return lines
+
+    @contextmanager
+    def _nested(self) -> Generator[list[str]]:
+        outer, self._lines = self._lines, []
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise NotInC("its branches lie too deep in each other")
+        try:
+            yield self._lines
+        finally:
+            self._lines = outer
+            self._depth -= 1
+
+    # Bodies.
+
+    def _body(self, body: Expr, exit_: _Exit) -> Steps[None]:
+        while isinstance(body, LetBlock):
+            for binding in body.bindings:
+                if isinstance(binding.value, Function):
+                    self._local(body, binding)
+                else:
+                    yield self._binding(binding)
+            body = body.body
+        yield self._end(body, exit_)
+
+    def _local(self, block: LetBlock, binding: Binding) -> None:
+        planned = self._unit.callee(_mention(binding.var))
+        if planned is None or planned.place is None:
+            why = "is a value" if planned is not None and planned.escapes else "is no loop"
+            raise NotInC(f"its local function `{binding.var.name}` {why}")
+        assert block.flavour is Flavour.REC
+
+    def _binding(self, binding: Binding) -> Steps[None]:
+        var, value = binding.var, binding.value
+        if self._is_compound(value):
+            yield self._end(value, _Exit(is_returned=False, target=self._target(var)))
+            return
+        self._comment(value.span)
+        text = self._simple(value, var.name)
+        if text is None or type_of(var) == UNIT:
+            return
+        if isinstance(value, Var | Constant) or text.isidentifier():
+            self._bind(var, text)
+            return
+        name = self.fresh(var.name)
+        self.line(f"const {self._unit.types.name(type_of(var))} {name} = {text};")
+        self._bind(var, name)
+
+    def _target(self, var: Var) -> str | None:
+        """Declare the variable that a branch or a loop assigns."""
+        c_type = self._unit.types.name(type_of(var))
+        if c_type == "void":
+            return None
+        name = self.fresh(var.name)
+        self.line(f"{c_type} {name};")
+        self._bind(var, name)
+        return name
+
+    def _is_compound(self, value: Expr) -> bool:
+        if isinstance(value, If | Match):
+            return True
+        callee = self._unit.callee(value) if isinstance(value, Call) else None
+        return callee is not None and callee.place is not None
+
+    def _end(self, expr: Expr, exit_: _Exit) -> Steps[None]:
+        match expr:
+            case If():
+                yield self._if(expr, exit_)
+            case Match():
+                yield self._match(expr, exit_)
+            case Call() if (callee := self._unit.callee(expr)) is not None:
+                loop = next((o for o in exit_.loops if o.planned is callee), None)
+                if loop is not None:
+                    self._jump(expr, loop, exit_)
+                elif callee.place is not None:
+                    yield self._enter(expr, callee, exit_)
+                elif exit_.is_returned and self._unit.jumps_to(self._planned, callee):
+                    self._jump(expr, self._block(callee, declared=False), exit_)
+                else:
+                    self._give(self._simple(expr, "result"), type_of(expr), exit_)
+            case _:
+                self._give(self._simple(expr, "result"), type_of(expr), exit_)
+
+    def _give(self, text: str | None, ty: Type, exit_: _Exit) -> None:
+        if exit_.is_returned:
+            self.line("return;" if text is None or ty == UNIT else f"return {text};")
+        elif exit_.target is not None:
+            self.line(f"{exit_.target} = {text};")
+
+    def _if(self, node: If, exit_: _Exit) -> Steps[None]:
+        with self._nested() as then:
+            yield self._body(node.then, exit_)
+        with self._nested() as otherwise:
+            yield self._body(node.otherwise, exit_)
+        condition = self._atom(node.condition)
+        self._branch(condition, then, otherwise)
+
+    def _branch(self, condition: str, then: list[str], otherwise: list[str]) -> None:
+        if not then:
+            negated = condition if condition.isidentifier() else f"({condition})"
+            condition, then, otherwise = f"!{negated}", otherwise, []
+        if not then:
+            return
+        self._lines += [f"if ({condition}) {{", *_in(then)]
+        if not otherwise:
+            self.line("}")
+        elif _leaves(then):
+            self._lines += ["}", *otherwise]
+        else:
+            self._lines += ["} else {", *_in(otherwise), "}"]
+
+    # Loops.
+
+    def _enter(self, call: Call, callee: Planned, exit_: _Exit) -> Steps[None]:
+        """Write the body of a function in place."""
+        function = callee.function
+        self._comment(function.span)
+        for param, arg in zip(function.params, call.args, strict=True):
+            if type_of(param) == UNIT:
+                continue
+            name = self.fresh(param.name)
+            self.line(f"{self._unit.types.name(type_of(param))} {name} = {self._atom(arg)};")
+            self._bind(param, name)
+        if not callee.has_jumps:
+            yield self._body(function.body, exit_)
+            return
+        loop = self._loop_of(callee)
+        inner = _Exit(exit_.is_returned, exit_.target, (loop, *exit_.loops))
+        with self._nested() as body:
+            yield self._body(function.body, inner)
+        if body and body[-1] == "continue;":
+            body.pop()
+        elif not _leaves(body):
+            body.append("break;")
+        if loop.label in self._labels:
+            self.line(f"{loop.label}:;")
+        self._lines += ["for (;;) {", *_in(body), "}"]
+
+    def _jump(self, call: Call, loop: _Loop, exit_: _Exit) -> None:
+        """Write a call in tail position of what is being written."""
+        self._assign(loop, [None if is_unit(a) else self._atom(a) for a in call.args])
+        self.line("relay_tick(s);")
+        if exit_.loops and exit_.loops[0] is loop:
+            self.line("continue;")
+        else:
+            self._labels.add(loop.label)
+            self.line(f"goto {loop.label};")
+
+    def _assign(self, loop: _Loop, values: Sequence[str | None]) -> None:
+        """Assign parameters at once; a value that an earlier one overwrites is kept before."""
+        types = [self._unit.types.name(type_of(p)) for p in loop.planned.function.params]
+        changed = [
+            (name, value, ty)
+            for name, value, ty in zip(loop.params, values, types, strict=True)
+            if name is not None and value is not None and name != value
+        ]
+        written: list[str] = []
+        late: list[str] = []
+        for name, value, ty in changed:
+            if value in written:
+                kept = self.fresh(f"last_{value}")
+                self.line(f"const {ty} {kept} = {value};")
+                value = kept
+            written.append(name)
+            late.append(f"{name} = {value};")
+        self._lines += late
+
+    # Matches.
+
+    def _match(self, node: Match, exit_: _Exit) -> Steps[None]:
+        value = self._atom(node.value) if type_of(node.value) != UNIT else ""
+        yield self._clauses(node.clauses, value, type_of(node.value), exit_, node)
+
+    def _clauses(
+        self, clauses: Sequence[Clause], value: str, ty: Type, exit_: _Exit, node: Match
+    ) -> Steps[None]:
+        first, *rest = clauses
+        if first.guard is not None:
+            raise NotInC("it has a `case` with a guard")
+        tests = list(self._tests(first.pattern, value, ty))
+        is_last = not rest and not node.partial
+        if not rest and node.partial:
+            raise NotInC("it has a `match` that may fail")
+        if not tests or is_last:
+            yield self._body(first.body, exit_)
+            return
+        with self._nested() as then:
+            yield self._body(first.body, exit_)
+        with self._nested() as otherwise:
+            yield self._clauses(rest, value, ty, exit_, node)
+        self._branch(" && ".join(tests), then, otherwise)
+
+    def _tests(self, pattern: Pattern, value: str, ty: Type) -> Iterator[str]:
+        """Yield what must hold for a pattern to match, and bind its names."""
+        match pattern:
+            case Wildcard():
+                return
+            case BindPattern(var, inner):
+                self._bind(var, value)
+                if inner is not None:
+                    yield from self._tests(inner, value, ty)
+            case TuplePattern(fields):
+                assert isinstance(ty, TupleType)
+                for index, (field, part) in enumerate(zip(fields, ty.fields, strict=True)):
+                    yield from self._tests(field, f"{value}.f{index}", part)
+            case LiteralPattern(value=bool() | int() | float() as number):
+                dtype = number_dtype(ty)
+                assert dtype is not None
+                yield f"{value} == {literal(number, dtype)}"
+            case _:
+                raise NotInC("it matches data")
+
+
+def _mention(var: Var) -> Call:
+    """Return a call of a variable, to ask which function it names."""
+    return Call(var, (), span=var.span)
+
+
+def _in(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _leaves(lines: Sequence[str]) -> bool:
+    """Return whether the last line goes somewhere else."""
+    return bool(lines) and lines[-1].startswith(("return", "continue;", "goto ", "relay_fail("))

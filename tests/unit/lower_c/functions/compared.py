@@ -1,0 +1,64 @@
+"""Functions run by C and by host code, which must agree in values and in errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from pyrelay import RunError, options
+from pyrelay.lower_c.functions import call
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """Return the names of the functions that C runs to their end meanwhile."""
+    ran: list[str] = []
+    real = call._Built.run
+
+    def run(built: call._Built, flat: Any) -> Any:
+        found = real(built, flat)
+        if found is not None:
+            ran.append(built._text.name)
+        return found
+
+    call._Built.run = run
+    try:
+        yield ran
+    finally:
+        call._Built.run = real
+
+
+def outcome(function: Callable[..., Any], *args: Any) -> Any:
+    """Return a result with the types in it, or the text of the error."""
+    try:
+        return shown(function(*args))
+    except RunError as error:
+        return str(error)
+
+
+def shown(value: Any) -> Any:
+    """Return a value as one that is equal to those of the same types and bits alone."""
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype), tuple(value.shape), [repr(v) for v in value.flatten().tolist()]
+    if isinstance(value, tuple):
+        return tuple(map(shown, value))
+    return type(value).__name__, repr(value)
+
+
+def integer(value: int) -> Any:
+    """Return what `agree` gives for an integer."""
+    return shown(torch.tensor(value))
+
+
+def agree(function: Callable[..., Any], *args: Any) -> Any:
+    """Return what a function gives by host code, having checked that C gives the same."""
+    with options(lowering="torch"):
+        expected = outcome(function, *args)
+    with options(lowering="c"), counted() as ran:
+        found = outcome(function, *args)
+    assert found == expected
+    assert isinstance(expected, str) or ran, "C did not run"
+    return expected
