@@ -18,7 +18,7 @@ from ...ir.dims import Dim
 from ...ir.expr import type_of
 from ...ir.types import DType, TensorType, is_float
 from ...kernels.backend import KernelFunction
-from ...kernels.calling import Form, Layout, Sizes, Stride
+from ...kernels.calling import Form, Layout, Size, Sizes, Stride
 from ...kernels.operands import WIDE, form_of, is_number, unit_of
 from ...kernels.tape import KernelStep, SizeStep, Tape
 from ..building import Library, Source, build_or_notify
@@ -146,7 +146,7 @@ class _Preparing:
         steps = self._tape.steps
         in_c = (s for p in text.pieces for n in p.steps if isinstance(s := steps[n], KernelStep))
         made = {v: self._values[v] for step in in_c for v in step.results}
-        offsets = self._divided(text.in_arena)
+        offsets = self._divided(text.in_arena) | self._scratch(text)
         functions = {
             p.steps[0]: (p, library.function(p.name, [ctypes.c_void_p], ctypes.c_int64))
             for p in text.pieces
@@ -180,6 +180,22 @@ class _Preparing:
             begins[slot] = self._bytes
             self._bytes += -(-room // _ALIGNMENT) * _ALIGNMENT
         return {value: begins[self._tape.slots[value]] for value in values}
+
+    def _scratch(self, text: RegionText) -> dict[int, int]:
+        """Return where the scratch of steps begins: behind all values, one step after another."""
+        begin = self._bytes
+        found: dict[int, int] = {}
+        at, last = begin, -1
+        for number, made in enumerate(text.scratch):
+            at = begin if made.step != last else at
+            last = made.step
+            found[len(self._tape.types) + number] = at
+            room = made.target.dtype.bits // 8
+            for dim in made.target.shape:
+                room *= self._integer(Integer(made.step, Size(dim)))
+            at += -(-room // _ALIGNMENT) * _ALIGNMENT
+            self._bytes = max(self._bytes, at)
+        return found
 
     def _integer(self, integer: Integer) -> int:
         step = self._tape.steps[integer.step]

@@ -118,8 +118,9 @@ class KernelText(KernelCode):
         vectors; in its lines `begin` and `end` bound the places."""
         self._loops.append(_Loop(f"{self.function_name}{suffix}", count, cost, tuple(lines)))
 
-    def finish(self) -> Kernel:
-        """Return the kernel with the loops that were added."""
+    def finish(self, before: str = "") -> Kernel:
+        """Return the kernel with the loops that were added, after the text of functions that they
+        call."""
         arguments = sorted(self.arguments, key=lambda a: _ORDER.index(type(a)))
         declared = [_declared(a, self.arguments[a]) for a in arguments]
         names = [self.arguments[a] for a in arguments]
@@ -142,7 +143,7 @@ class KernelText(KernelCode):
             for loop in self._loops
         ]
         lines.append("}")
-        text = "\n".join(line.rstrip() for line in lines) + "\n"
+        text = "\n".join((*filter(None, [before]), *(line.rstrip() for line in lines))) + "\n"
         return Kernel(self.function_name, text, tuple(arguments), self.may_fail)
 
 

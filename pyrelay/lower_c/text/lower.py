@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ...kernels.calling import Layout, NoKernel
+from ...kernels.calling import Layout
 from ...kernels.groups import Group, Kind
 from ..math import Target
+from .contraction import lower_contraction
 from .kernel import Kernel
 from .pointwise import lower_pointwise, lower_updates
 from .rows import lower_rows
@@ -24,4 +25,4 @@ def lower(group: Group, layout: Layout, target: Target, name: str = "") -> tuple
         case Kind.UPDATES:
             return (lower_updates(group, layout, target, name),)
         case Kind.CONTRACTION:
-            raise NoKernel("sums of products are calls of torch")
+            return (lower_contraction(group, layout, target, name),)

@@ -43,16 +43,22 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
     dtypes = [s.target.dtype for s in plan.stores]
     dtypes += [r.dtype for stage in plan.stages for r in stage]
     dtypes += [int64 for stage in plan.stages for r in stage if r.is_pair]
-    is_column = _is_column(plan, kept, reduced)
-    along = kept if is_column else reduced
+    along = kept if _is_column(plan, kept, reduced) else reduced
     kernel.choose_lanes(plan.roots, dtypes, along[-1][0] if along else None, layout)
     kernel.count(plan.roots)
-    found = _Pass(kernel, plan, kept, reduced)
-    lines = found.columns() if is_column else found.rows()
+    lines = go_through(kernel, plan, kept, reduced)
     length = plan.reduced.constant or _USUAL
     cost = cost_of(plan.supplier.terms, plan.roots) * length // kernel.lanes * kernel.lanes
     kernel.loop("", str(kernel.dims.size(plan.kept)), cost, lines)
     return kernel.finish()
+
+
+def go_through(
+    kernel: KernelText, plan: RowPlan, kept: Coordinates, reduced: Coordinates
+) -> list[str]:
+    """Return the lines of a loop over the rows from `begin` to `end` of a pass with reductions."""
+    found = _Pass(kernel, plan, kept, reduced)
+    return found.columns() if _is_column(plan, kept, reduced) else found.rows()
 
 
 _USUAL: Final = 256

@@ -260,7 +260,10 @@ class Program:
         module = self.launched(backend)
         kernels = Kernels(backend, self.regions, module, device)
         data = self.data.representations
-        return compile_module(module, self.entry, device, data, instead=kernels)
+        fresh = self._gives_fresh
+        return compile_module(
+            module, self.entry, device, data, instead=kernels, gives_fresh=fresh
+        )
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Return the value that the reference evaluator finds."""

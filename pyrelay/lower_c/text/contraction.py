@@ -1,0 +1,416 @@
+"""Sums of products: tiles of the result, whose sums stay in registers.
+
+A tile has a few rows, and a few vectors of columns. Operands that are elements of a tensor are read
+where they lie, as long as the columns of the second lie one behind the other; others are computed
+and stored first, in scratch. What is made of the sums follows for each tile, while it is in the
+cache. Reductions beside the sums are passes of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...ir.dims import ONE, ZERO, Dim, product
+from ...ir.types import is_float
+from ...kernels.calling import Layout, NoKernel, Read, Scratch
+from ...kernels.groups import Group
+from ...kernels.plans.code import Axis
+from ...kernels.plans.contraction import ContractionPlan, Sum, contraction_plan
+from ...kernels.plans.rows import RowPlan, Stored
+from ...kernels.plans.terms import Access, Term
+from ...kernels.plans.text import Text
+from ..math import Target, element_of
+from .block import Block
+from .cost import cost_of
+from .emit import KernelText
+from .kernel import Kernel
+from .loops import indented
+from .rows import go_through
+
+ROWS: Final = 6
+_WIDE: Final = 4
+_NARROW: Final = 2
+"""The rows of a tile, and its vectors with 32 registers and with 16: so many sums, a row of one
+operand and a number of the other."""
+
+_MANY: Final = 64
+"""The size in bytes of the registers of a processor that has 32."""
+
+
+_FEW: Final = 16
+"""With fewer rows the columns are read where they lie."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An operand of a sum in memory: the text of its address for a place of the batch, and how far
+    its rows (or columns), and what is summed, lie apart."""
+
+    pointer: str
+    batch: Text
+    own: Text
+    along: Text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of a sum: where they lie, if one behind the other, and where they are packed: in
+    panels as wide as a tile, row by row."""
+
+    packed: str
+    side: _Side | None
+
+
+def lower_contraction(group: Group, layout: Layout, target: Target, name: str = "") -> Kernel:
+    """Return the kernel of a group around sums of products. Raises NoKernel."""
+    plan = contraction_plan(group, layout)
+    if plan.reductions:
+        raise NoKernel("rows of sums of products are reduced")
+    beside = {t for r in plan.beside for t in r.results}
+    for store, is_whole in plan.stores:
+        if is_whole and not beside.isdisjoint(plan.supplier.terms.needed([store.term])):
+            raise NoKernel("what is made of sums of products needs a reduction beside them")
+    return _Contraction(group, plan, layout, target, name).kernel()
+
+
+@final
+class _Contraction:
+    """The kernel of one plan in the making."""
+
+    def __init__(
+        self, group: Group, plan: ContractionPlan, layout: Layout, target: Target, name: str
+    ) -> None:
+        self._plan: Final = plan
+        places = plan.supplier.places
+        kernel = KernelText(group.function, plan.supplier.terms, places, target, name)
+        self._code: Final = kernel
+        self._dtype: Final = plan.accumulated
+        dtypes = [plan.accumulated, *(s.target.dtype for s, _ in plan.stores)]
+        dtypes += [r.dtype for r in plan.beside]
+        kernel.choose_lanes(plan.roots, dtypes, "n", layout)
+        kernel.count(plan.roots)
+        self._vectors: Final = _WIDE if target.register_bytes >= _MANY else _NARROW
+        self._width: Final = self._vectors * kernel.lanes
+        self._batch: Final = kernel.fresh("b")
+        self._row: Final = kernel.fresh("i")
+        self._column: Final = kernel.fresh("j")
+        self._along: Final = {c: kernel.fresh("k") for c in plan.loops.values()}
+        kernel.take(
+            "rows", "columns", "tile", "tiles_m", "tiles_n", "left", "row", "column", "p", "q"
+        )
+        axes = [("batch", self._batch), ("m", self._row), ("n", self._column)]
+        self._axes: Final = [Axis(c, t, None) for c, t in (*axes, *self._along.items())]
+        self._scratch = 0
+
+    def kernel(self) -> Kernel:
+        """Return the kernel."""
+        plan, code = self._plan, self._code
+        sides = [self._sides(s) for s in plan.sums]
+        self._tiles(sides)
+        self._beside()
+        return code.finish(before=self._tile_functions())
+
+    def _size(self, dim: Dim) -> Text:
+        return self._code.dims.size(dim)
+
+    # Operands.
+
+    def _sides(self, made: Sum) -> tuple[_Side, _Columns]:
+        rows, columns = made.sides
+        first = self._in_place(rows, "m", made.along)
+        if first is None:
+            first = self._stored(rows, made.along)
+        second = self._in_place(columns, "n", made.along)
+        if second is not None and second.own.text != "1":
+            second = None
+        return first, _Columns(self._packed(columns, made.along, second), second)
+
+    def _count(self, along: str) -> Dim:
+        """Return the size of what is summed along a coordinate."""
+        return next(c for c, name in self._plan.loops.items() if name == along)
+
+    def _in_place(self, term: Term, own: str, along: str) -> _Side | None:
+        """Return an operand that is the elements of a tensor, evenly apart; None for any other."""
+        access = term.detail
+        if term.op != "load" or term.operands or not isinstance(access, Access):
+            return None
+        if access.dtype != self._dtype or not isinstance(access.operand, int):
+            return None
+        terms = self._plan.supplier.terms
+        if any(terms.found(access.offset)):
+            return None
+        steps: list[Dim] = []
+        rest = access.offset
+        for name in ("batch", own, along):
+            step = rest.rename({name: Dim.of(name) + 1}) - rest
+            if step.names() & {"batch", "m", "n", *self._along}:
+                return None
+            steps.append(step)
+            rest = rest.rename({name: ZERO})
+        if rest.names() & {"batch", "m", "n", *self._along}:
+            return None
+        wish = f"{self._code.operand_name(access.operand)}_at"
+        pointer = self._code.argument(Read(access.operand, access.dtype), wish)
+        if rest != ZERO:
+            pointer = f"({pointer} + {self._whole(rest)})"
+        if own == "n" and steps[1] == ZERO:
+            return None  # its columns are one number
+        batch, each, summed = map(self._whole, steps)
+        return _Side(pointer, batch, each, summed)
+
+    def _whole(self, dim: Dim) -> Text:
+        return self._code.dims.whole(dim, lambda _: None)
+
+    def _stored(self, term: Term, along: str) -> _Side:
+        """Write a pass that computes the rows of a sum and stores them; return them."""
+        code, sorts, count = self._code, self._plan.sorts, self._count(along)
+        rows, batch = sorts.rows.count, sorts.batch.count
+        pointer = self._room((batch, rows, count), "rows_at")
+        outer, first, inner, each = self._blocks(along, along, "m")
+        value = each.typed(term, self._dtype)
+        place, index = self._row, self._along[along]
+        at = f"({self._batch} * {self._inner(rows)} + {place}) * {self._inner(count)} + {index}"
+        each.line(f"{code.function('store_part', self._dtype)}({pointer} + {at}, {value}, n);")
+        lines = [
+            *outer.lines,
+            self._loop(self._batch, self._size(batch)),
+            *indented(first.lines),
+            f"    OVER ({index}, begin, end, {code.lanes},",
+            *indented(indented(inner.lines)),
+            f"        {self._loop(place, self._size(rows))}",
+            *indented(indented(indented(each.lines))),
+            "        }",
+            "    );",
+            "}",
+        ]
+        cost = (cost_of(code.terms, [term]) + 2) * ((batch * rows).constant or _USUAL)
+        code.loop(f"_{pointer}", str(self._size(count)), cost, lines)
+        return _Side(pointer, self._size(rows * count), self._size(count), Text("1"))
+
+    def _packed(self, term: Term, along: str, side: _Side | None) -> str:
+        """Write a pass that computes the columns of a sum and packs them; return where they are."""
+        code, sorts, count = self._code, self._plan.sorts, self._count(along)
+        columns, batch, width = sorts.columns.count, sorts.batch.count, self._width
+        panels = (columns + (width - 1)) // width
+        pointer = self._room((batch, panels * width, count), "columns_at")
+        outer, first, inner, each = self._blocks("n", "n", along)
+        value = each.typed(term, self._dtype)
+        place, index = self._along[along], self._column
+        panel = f"{self._batch} * {self._inner(panels)} + panel"
+        at = f"(({panel}) * {self._inner(count)} + {place}) * {width} + ({index} - column)"
+        each.line(f"{code.function('store_part', self._dtype)}({pointer} + {at}, {value}, n);")
+        lines = [
+            *outer.lines,
+            "for (int64_t panel = begin; panel < end; panel++) {",
+            f"    const int64_t column = panel * {width};",
+            f"    const int64_t last = relay_least_i64(column + {width}, {self._size(columns)});",
+            f"    {self._loop(self._batch, self._size(batch))}",
+            *indented(indented(first.lines)),
+            f"        OVER ({index}, column, last, {code.lanes},",
+            *indented(indented(indented(inner.lines))),
+            f"            {self._loop(place, self._size(count))}",
+            *indented(indented(indented(indented(each.lines)))),
+            "            }",
+            "        );",
+            "    }",
+            "}",
+        ]
+        cost = (cost_of(code.terms, [term]) + 2) * self._vectors
+        cost *= (batch * count).constant or _USUAL
+        number = str(self._size(panels))
+        if side is not None:
+            number = f"{self._size(sorts.rows.count)} < {_FEW} ? 0 : {number}"
+        code.loop(f"_{pointer}", number, cost, lines)
+        return pointer
+
+    def _room(self, shape: tuple[Dim, ...], wish: str) -> str:
+        scratch = Scratch(self._scratch, self._dtype, shape)
+        self._scratch += 1
+        return self._code.argument(scratch, wish)
+
+    def _blocks(self, lane: str, loop: str, other: str) -> tuple[Block, Block, Block, Block]:
+        """Return nested blocks: around all loops, in that over the batch, in that over lanes, and
+        in the one inside."""
+        outer = Block(self._code, self._axes, None)
+        first = Block(self._code, self._axes, None, outer, "batch")
+        inner = Block(self._code, self._axes, lane, first, loop)
+        return outer, first, inner, Block(self._code, self._axes, lane, inner, other)
+
+    @staticmethod
+    def _loop(name: str, count: Text) -> str:
+        return f"for (int64_t {name} = 0; {name} < {count}; {name}++) {{"
+
+    def _inner(self, dim: Dim) -> str:
+        return self._size(dim).inside(7)
+
+    # Tiles.
+
+    def _tiles(self, sides: Sequence[tuple[_Side, _Columns]]) -> None:
+        """Write the loop over tiles: their sums, and what is made of them."""
+        plan, code, sorts = self._plan, self._code, self._plan.sorts
+        stores = [store for store, is_whole in plan.stores if is_whole]
+        if not stores:
+            return
+        rows, columns = self._size(sorts.rows.count), self._size(sorts.columns.count)
+        width = self._width
+        outer = Block(code, self._axes, None)
+        batch = Block(code, self._axes, None, outer, "batch")
+        row = Block(code, self._axes, None, batch, "m")
+        lane = Block(code, self._axes, "n", row, "n")
+        load = code.function("load_part", self._dtype)
+        sums: list[str] = []
+        for made in plan.sums:
+            name = code.fresh("sums")
+            sums.append(name)
+            lane.set_axes(made.result, ["m", "n", "batch"])
+            at = f"{name} + (row * {width} + {self._column} - column)"
+            lane.put(made.result, Text(f"{load}({at}, n)"))
+        for store in stores:
+            lane.store(store)
+        i, j, c = self._row, self._column, element_of(self._dtype).c
+        lines = [
+            *outer.lines,
+            f"{c} {', '.join(f'{s}[{ROWS * width}]' for s in sums)};",
+            f"const int64_t tiles_m = ({rows} + {ROWS - 1}) / {ROWS};",
+            f"const int64_t tiles_n = ({columns} + {width - 1}) / {width};",
+            "for (int64_t tile = begin; tile < end; tile++) {",
+            f"    const int64_t {self._batch} = tile / (tiles_m * tiles_n);",
+            f"    const int64_t first = tile % tiles_m * {ROWS};",
+            f"    const int64_t column = tile / tiles_m % tiles_n * {width};",
+            f"    const int64_t rows = {rows} - first < {ROWS} ? {rows} - first : {ROWS};",
+            f"    const int64_t left = {columns} - column;",
+            f"    const int64_t columns = left < {width} ? left : {width};",
+        ]
+        for made, name, pair in zip(plan.sums, sums, sides, strict=True):
+            lines += indented(self._call(made, name, *pair))
+        lines += [
+            *indented(batch.lines),
+            "    for (int64_t row = 0; row < rows; row++) {",
+            f"        const int64_t {i} = first + row;",
+            *indented(indented(row.lines)),
+            f"        OVER ({j}, column, column + columns, {code.lanes},",
+            *indented(indented(indented(lane.lines))),
+            "        );",
+            "    }",
+            "}",
+        ]
+        tiles = f"(({rows} + {ROWS - 1}) / {ROWS}) * (({columns} + {width - 1}) / {width})"
+        if sorts.batch.count != ONE:
+            tiles = f"{self._size(sorts.batch.count)} * {tiles}"
+        summed = sum((c.constant or _USUAL) for c in plan.loops)
+        cost = ROWS * self._vectors * (summed + cost_of(code.terms, plan.roots))
+        code.loop("", tiles, cost, lines)
+
+    def _call(self, made: Sum, name: str, first: _Side, second: _Columns) -> list[str]:
+        """Return the lines that compute the sums of a tile."""
+        count, rows = self._count(made.along), self._size(self._plan.sorts.rows.count)
+        b, c, width = self._batch, element_of(self._dtype).c, self._width
+        p = f"{first.pointer} + {b} * {first.batch.inside(7)} + first * {first.own.inside(7)}"
+        panel = f"{b} * tiles_n + tile / tiles_m % tiles_n"
+        q = f"{second.packed} + ({panel}) * {self._inner(count)} * {width}"
+        step, is_whole = str(width), ""
+        if second.side is not None:
+            side = second.side
+            q = f"{rows} < {_FEW} ? {side.pointer} + {b} * {side.batch.inside(7)} + column : {q}"
+            step = f"{rows} < {_FEW} ? {side.along} : {width}"
+            is_whole = f"{rows} >= {_FEW} || columns == {width}"
+        tile = f"{self._code.function_name}_tile"
+        given = f"p, {first.own}, {first.along}, q, {step}, {self._size(count)}, {name}"
+        lines = [f"const {c} *p = {p};", f"const {c} *q = {q};"]
+        if is_whole:
+            lines.append(f"if (!({is_whole})) {tile}_edge({given}, rows, columns);")
+        otherwise = "else " if is_whole else ""
+        lines.append(f"{otherwise}if (rows == 1) {tile}_1({given}, rows, columns);")
+        lines.append(f"else {tile}({given}, rows, columns);")
+        return ["{", *indented(lines), "}"]
+
+    def _tile_functions(self) -> str:
+        """Return the functions that compute tiles."""
+        if not any(is_whole for _, is_whole in self._plan.stores):
+            return ""
+        return "\n".join(
+            (
+                self._tile("", ROWS, is_edge=False),
+                self._tile("_edge", ROWS, is_edge=True),
+                self._tile("_1", 1, is_edge=False),
+            )
+        )
+
+    def _tile(self, suffix: str, rows: int, *, is_edge: bool) -> str:
+        code, c = self._code, element_of(self._dtype).c
+        vector, lanes, vectors = code.vector(self._dtype), code.lanes, self._vectors
+
+        def function(op: str) -> str:
+            return code.function(op, self._dtype)
+
+        names = [f"c{i}_{j}" for i in range(rows) for j in range(vectors)]
+        lines = [f"{vector} {', '.join(f'{n} = {{0}}' for n in names)};"]
+        lines += [
+            f"const {c} *p{i} = p + (rows > {i} ? {i} : rows - 1) * row_step;" for i in range(rows)
+        ]
+        if is_edge:
+            lines += [
+                f"const int64_t n{j} = columns > {j * lanes} ? columns - {j * lanes} : 0;"
+                for j in range(vectors)
+            ]
+        lines.append("for (int64_t k = 0; k < count; k++) {")
+        for j in range(vectors):
+            at = f"q + {j * lanes}"
+            load = f"{function('load')}({at})"
+            if is_edge:
+                load = f"{function('load_part')}({at}, n{j} < {lanes} ? n{j} : {lanes})"
+            lines.append(f"    {vector} b{j} = {load};")
+        for i in range(rows):
+            lines.append(f"    {vector} a{i} = {function('splat')}(p{i}[k * step]);")
+            for j in range(vectors):
+                added = f"c{i}_{j} + a{i} * b{j}"
+                if is_float(self._dtype):
+                    added = f"{function('mad')}(a{i}, b{j}, c{i}_{j})"
+                lines.append(f"    c{i}_{j} = {added};")
+        lines += ["    q += column_step;", "}"]
+        width = vectors * lanes
+        lines += [
+            f"{function('store')}(sums + {i * width + j * lanes}, c{i}_{j});"
+            for i in range(rows)
+            for j in range(vectors)
+        ]
+        return "\n".join(
+            (
+                f"static void {code.function_name}_tile{suffix}(",
+                f"    const {c} *p, int64_t row_step, int64_t step, const {c} *q,",
+                f"    int64_t column_step, int64_t count, {c} *sums, int64_t rows, int64_t columns",
+                ") {",
+                *indented(lines),
+                "}",
+                "",
+            )
+        )
+
+    # Reductions beside.
+
+    def _beside(self) -> None:
+        """Write the passes of reductions beside the sums, and what is stored of them."""
+        plan, code = self._plan, self._code
+        stores = [store for store, is_whole in plan.stores if not is_whole]
+        if not stores:
+            return
+        rows = plan.sorts.rows.count
+        loops = {product(r.reduced.reduced_sizes) for r in plan.beside}
+        if len(loops) != 1 or any(s.target.overwrites is not None for s in stores):
+            raise NoKernel("reductions beside sums of products go along several loops")
+        (count,) = loops
+        stored = tuple(Stored(s, False, 1) for s in stores)
+        passed = RowPlan(plan.supplier, rows, count, False, (plan.beside,), stored)
+        kept = (("m", rows),) if rows != ONE else ()
+        reduced = ((plan.loops[count], count),) if count != ONE else ()
+        lines = go_through(code, passed, kept, reduced)
+        cost = cost_of(code.terms, [r.operand for r in plan.beside]) * (count.constant or _USUAL)
+        code.loop("_beside", str(self._size(rows)), cost, lines)
+
+
+_USUAL: Final = 256
+"""A count that only the call knows."""

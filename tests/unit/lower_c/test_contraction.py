@@ -1,0 +1,61 @@
+"""Sums of products in C: every sort of dim, operands that are computed, and what is made of sums."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from tests.unit.lower_c.running import check
+
+PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
+    %x: Tensor[(M, K), {dtype}], %y: Tensor[(K, N), {dtype}]) {{
+    matmul(%x, %y)
+}}"""
+LAYER = """def @layer[N: Dim, K: Dim](
+    %x: Tensor[(N, K), float32], %w: Tensor[(20, K), float32], %b: Tensor[(20,), float32],
+    %r: Tensor[(N, 20), float32]) {
+    let %t = transpose(%w, dim0=0, dim1=1);
+    let %scores = matmul(relu(%x), %t);
+    let %h = tanh(%scores + %b);
+    (%h, %h * %r)
+}"""
+SCORES = """def @scores[B: Dim, H: Dim, T: Dim, S: Dim](
+    %q: Tensor[(B, H, T, 8), float32], %k: Tensor[(H, S, 8), float32]) {
+    let %turned = transpose(%k, dim0=1, dim1=2);
+    matmul(%q, %turned) * 0.5f32
+}"""
+GRADIENTS = """def @gradients[N: Dim, K: Dim, M: Dim](
+    %g: Tensor[(N, M), float32], %x: Tensor[(N, K), float32]) {
+    let %d = %g * %g;
+    let %t = transpose(%d, dim0=0, dim1=1);
+    (matmul(%t, %x), sum(%d, dim=(0,)))
+}"""
+
+
+@pytest.mark.parametrize(
+    "sizes", [(1, 1, 1), (5, 3, 7), (70, 40, 65), (7, 9, 128), (0, 3, 4), (3, 0, 4)]
+)
+def test_a_product_of_matrices(sizes: tuple[int, int, int]) -> None:
+    m, k, n = sizes
+    source = PLAIN.format(dtype="float32")
+    check(source, torch.randn(m, k), torch.randn(k, n))
+    check(source, torch.randn(k, m).T, torch.randn(n, k).T)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int64"])
+def test_products_of_other_dtypes(dtype: str) -> None:
+    x, y = torch.randint(-4, 5, (9, 6)), torch.randint(-4, 5, (6, 35))
+    check(PLAIN.format(dtype=dtype), *(t.to(getattr(torch, dtype)) for t in (x, y)))
+
+
+def test_operands_are_computed_and_sums_are_used_at_once() -> None:
+    operands = torch.randn(13, 21), torch.randn(20, 21), torch.randn(20), torch.randn(13, 20)
+    check(LAYER, *operands)
+
+
+def test_batches_may_be_of_one_operand_alone() -> None:
+    check(SCORES, torch.randn(2, 3, 7, 8), torch.randn(3, 19, 8))
+
+
+def test_the_gradient_of_a_bias_is_summed_beside_that_of_the_weight() -> None:
+    check(GRADIENTS, torch.randn(11, 18), torch.randn(11, 23))
