@@ -39,6 +39,9 @@ _MANY: Final = 64
 """The size in bytes of the registers of a processor that has 32."""
 
 
+_FEWER: Final = 4
+"""The rows of a tile where less are left."""
+
 _FEW: Final = 16
 """With fewer rows the columns are read where they lie."""
 
@@ -105,6 +108,8 @@ class _Contraction:
         axes = [("batch", self._batch), ("m", self._row), ("n", self._column)]
         self._axes: Final = [Axis(c, t, None) for c, t in (*axes, *self._along.items())]
         self._scratch = 0
+        self._kinds: Final[set[str]] = set()
+        """The functions for tiles of columns that are not packed."""
 
     def kernel(self) -> Kernel:
         """Return the kernel."""
@@ -125,7 +130,7 @@ class _Contraction:
         if first is None:
             first = self._stored(rows, made.along)
         second = self._in_place(columns, "n", made.along)
-        if second is not None and second.own.text != "1":
+        if second is not None and not _is_readable(first, second):
             second = None
         return first, _Columns(self._packed(columns, made.along, second), second)
 
@@ -312,31 +317,56 @@ class _Contraction:
         p = f"{first.pointer} + {b} * {first.batch.inside(7)} + first * {first.own.inside(7)}"
         panel = f"{b} * tiles_n + tile / tiles_m % tiles_n"
         q = f"{second.packed} + ({panel}) * {self._inner(count)} * {width}"
-        step, is_whole = str(width), ""
-        if second.side is not None:
-            side = second.side
-            q = f"{rows} < {_FEW} ? {side.pointer} + {b} * {side.batch.inside(7)} + column : {q}"
-            step = f"{rows} < {_FEW} ? {side.along} : {width}"
-            is_whole = f"{rows} >= {_FEW} || columns == {width}"
         tile = f"{self._code.function_name}_tile"
-        given = f"p, {first.own}, {first.along}, q, {step}, {self._size(count)}, {name}"
-        lines = [f"const {c} *p = {p};", f"const {c} *q = {q};"]
-        if is_whole:
-            lines.append(f"if (!({is_whole})) {tile}_edge({given}, rows, columns);")
-        otherwise = "else " if is_whole else ""
-        lines.append(f"{otherwise}if (rows == 1) {tile}_1({given}, rows, columns);")
-        lines.append(f"else {tile}({given}, rows, columns);")
-        return ["{", *indented(lines), "}"]
+        given = f"p, {first.own}, {first.along}, q, {width}, {self._size(count)}, {name}"
+        tiles = [
+            f"if (rows == 1) {tile}_1({given}, rows, columns);",
+            f"else if (rows <= {_FEWER}) {tile}_{_FEWER}({given}, rows, columns);",
+            f"else {tile}({given}, rows, columns);",
+        ]
+        head = f"const {c} *p = {p};"
+        if second.side is None:
+            return ["{", f"    {head}", f"    const {c} *q = {q};", *indented(tiles), "}"]
+        side = second.side
+        direct = f"{side.pointer} + {b} * {side.batch.inside(7)} + column * {side.own.inside(7)}"
+        is_turned = side.own.text != "1"
+        kind, step = ("turned", side.own) if is_turned else ("edge", side.along)
+        self._kinds.add(kind)
+        given = f"p, {first.own}, {first.along}, {direct}, {step}, {self._size(count)}, {name}"
+        unpacked = [f"{tile}_{kind}({given}, rows, columns);"]
+        if kind == "edge":
+            unpacked = [
+                f"if (rows == 1) {tile}_edge_1({given}, rows, columns);",
+                f"else {unpacked[0]}",
+            ]
+        return [
+            "{",
+            f"    {head}",
+            f"    if ({rows} < {_FEW}) {{",
+            *indented(indented(unpacked)),
+            "    } else {",
+            f"        const {c} *q = {q};",
+            *indented(indented(tiles)),
+            "    }",
+            "}",
+        ]
 
     def _tile_functions(self) -> str:
         """Return the functions that compute tiles."""
         if not any(is_whole for _, is_whole in self._plan.stores):
             return ""
+        unpacked: list[str] = []
+        if "edge" in self._kinds:
+            unpacked = [self._tile("_edge", ROWS, is_edge=True)]
+            unpacked.append(self._tile("_edge_1", 1, is_edge=True))
+        if "turned" in self._kinds:
+            unpacked.append(self._turned_tile())
         return "\n".join(
             (
                 self._tile("", ROWS, is_edge=False),
-                self._tile("_edge", ROWS, is_edge=True),
+                self._tile(f"_{_FEWER}", _FEWER, is_edge=False),
                 self._tile("_1", 1, is_edge=False),
+                *unpacked,
             )
         )
 
@@ -378,9 +408,51 @@ class _Contraction:
             for i in range(rows)
             for j in range(vectors)
         ]
+        return self._function(suffix, lines)
+
+    def _turned_tile(self) -> str:
+        """Return the function for few rows, whose columns lie along what is summed: each sum is one
+        of vectors, four columns at a time."""
+        code, c, lanes = self._code, element_of(self._dtype).c, self._code.lanes
+        vector = code.vector(self._dtype)
+        load, total = (code.function(f, self._dtype) for f in ("load_part", "sum"))
+
+        def product(j: int) -> str:
+            right = f"{load}(q{j} + k, n)"
+            if is_float(self._dtype):
+                return f"{code.function('mad', self._dtype)}(a, {right}, c{j})"
+            return f"c{j} + a * {right}"
+
+        lines = [
+            "const int64_t last = columns - 1;",
+            f"for (int64_t column = 0; column < columns; column += {_AT_ONCE}) {{",
+            *(
+                f"    const {c} *q{j} = q + relay_least_i64(column + {j}, last) * column_step;"
+                for j in range(_AT_ONCE)
+            ),
+            "    for (int64_t row = 0; row < rows; row++) {",
+            f"        {vector} {', '.join(f'c{j} = {{0}}' for j in range(_AT_ONCE))};",
+            "        const " + c + " *from = p + row * row_step;",
+            f"        OVER (k, 0, count, {lanes},",
+            f"            {vector} a = {load}(from + k, n);",
+            *(f"            c{j} = {product(j)};" for j in range(_AT_ONCE)),
+            "        );",
+            *(
+                f"        if (column + {j} < columns) sums[row * {self._width} + column + {j}] = "
+                f"{total}(c{j});"
+                for j in range(_AT_ONCE)
+            ),
+            "    }",
+            "}",
+        ]
+        return self._function("_turned", lines)
+
+    def _function(self, suffix: str, lines: Sequence[str]) -> str:
+        """Return the function of a tile."""
+        c = element_of(self._dtype).c
         return "\n".join(
             (
-                f"static void {code.function_name}_tile{suffix}(",
+                f"static void {self._code.function_name}_tile{suffix}(",
                 f"    const {c} *p, int64_t row_step, int64_t step, const {c} *q,",
                 f"    int64_t column_step, int64_t count, {c} *sums, int64_t rows, int64_t columns",
                 ") {",
@@ -411,6 +483,15 @@ class _Contraction:
         cost = cost_of(code.terms, [r.operand for r in plan.beside]) * (count.constant or _USUAL)
         code.loop("_beside", str(self._size(rows)), cost, lines)
 
+
+def _is_readable(rows: _Side, columns: _Side) -> bool:
+    """Return whether columns can be read where they lie: one behind the other, or along what is
+    summed as the rows do."""
+    return columns.own.text == "1" or (columns.along.text == "1" and rows.along.text == "1")
+
+
+_AT_ONCE: Final = 4
+"""The columns that are summed at once where they are not packed and lie along what is summed."""
 
 _USUAL: Final = 256
 """A count that only the call knows."""
