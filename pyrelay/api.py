@@ -301,8 +301,12 @@ def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the value, the same numbers at the same shape, through which no gradient flows."""
-    return x.detach() if isinstance(x, torch.Tensor) else x
+    """Return a value of any type, each tensor in it detached."""
+    if isinstance(x, torch.Tensor):
+        return x.detach()
+    if isinstance(x, tuple | list | Params | Grads | List) or is_data_class(type(x)):
+        return tree_map(stop_gradient, x)
+    return x
 
 
 def tensor(data: Any, dtype: Any = None) -> torch.Tensor:

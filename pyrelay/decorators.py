@@ -30,7 +30,7 @@ from .prelude.values import List, Nat, Rose
 from .runtime.calls.function import RelayFunction as RelayFunction
 from .runtime.calls.function import RelayModel as RelayModel
 from .runtime.calls.function import Routine
-from .runtime.calls.user_rules import CustomVjp
+from .runtime.calls.user_rules import Checkpoint, CustomVjp
 from .translate.models.optimizers import MAKERS, Maker
 from .translate.names.scope import MISSING
 from .translate.source.decorated import decorated, expect_function
@@ -399,6 +399,30 @@ class Equality(Routine):
         return f"<operator {self.__name__}>"
 
 
+@final
+class Held(Routine):
+    """`relay.stop_gradient`: of a tensor or a number as an operator, of other values as wholes."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.__relay__: Final = operator.__relay__
+        self.__name__: str = operator.__name__
+        self.__module__ = "pyrelay.relay"
+        self.__signature__: Final = operator.__signature__
+        self._operator: Final = operator
+
+    def __call__(self, input: Any) -> Any:  # noqa: A002  torch's own name
+        """Return a value of any type, through which no gradient flows: of data, tuples, lists and
+        records of parameters each tensor in them is held constant."""
+        if hasattr(input, "__torch_function__"):
+            return self._operator(input)
+        from . import api  # brings in the runtime
+
+        return api.stop_gradient(input)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.__name__}>"
+
+
 def _is_number(value: Any) -> bool:
     return hasattr(value, "__torch_function__") or isinstance(value, bool | int | float)
 
@@ -423,9 +447,10 @@ def _members() -> dict[str, Any]:
     found["linalg"] = Group("linalg", {name: operators[name] for name in _LINALG})
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"], found["implicit"] = _operator, _implicit
-    found["custom_vjp"] = CustomVjp()
+    found["custom_vjp"], found["checkpoint"] = CustomVjp(), Checkpoint()
     found["parse"], found["function"], found["show"] = _parse, _function, _show
     found["equal"] = Equality(operators["equal"])
+    found["stop_gradient"] = Held(operators["stop_gradient"])
     classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}
     return {**MEMBERS, **classes, "Tree": Rose, **found}
 

@@ -105,8 +105,8 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((value, cotangents))
         case Rule.VJP:
             return TupleType((value, FnType((value,), cotangents)))
-        case Rule.CUSTOM_VJP:
-            raise AssertionError("typed with its rules")
+        case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
+            raise AssertionError("what is made has the type of the function")
         case _:
             assert_never(rule)
 

@@ -65,6 +65,9 @@ class RulesConstraint:
         self.failing = (-1, None)
         function = _function(solver, self.function)
         solver.unify(self.result, function)
+        if not self.rules:
+            self.options = replace(self.options, wrt=())
+            return
         rules = [self._rule(solver, i) for i in range(len(self.rules))]
         for index, (rule, params) in enumerate(zip(rules, self._params(solver), strict=True)):
             self.failing = (index, None)

@@ -273,7 +273,7 @@ class _Stream:
             case RefWrite(ref, value):
                 return ("ref_write", ref, value)
             case Transform(rule, function, options, captures):
-                text = f"transform {rule.value} {options!r} {captures}"
+                text = f"transform {rule.value} {options!r} {captures} {expr.policy!r}"
                 return (text, function, *expr.rules)
             case other:
                 assert_never(other)

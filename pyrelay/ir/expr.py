@@ -221,7 +221,8 @@ class Transform:
     gives `(A...) -> Awrt` (a tuple if there are several), value_and_grad `(A...) -> (B, Awrt)`, vjp
     `(A...) -> (B, fn(B) -> Awrt)`. With `has_aux`, `B` is `(loss, aux)`. custom_vjp gives `f`
     itself, with a derivative that the user writes: `rules` are a forward function
-    `(A...) -> (B, R)` and a backward function `(R, B) -> Awrt`.
+    `(A...) -> (B, R)` and a backward function `(R, B) -> Awrt`. checkpoint gives `f`, whose
+    backward pass computes again what `policy` does not name; held gives `f`, its result constant.
 
     The first `captures` parameters of `f` are what a closure has captured. They come first in what
     is made too, and in `rules`, unchanged, and options do not count them.
@@ -233,6 +234,7 @@ class Transform:
     captures: int = 0
     ty: Type | None = None
     rules: tuple[Expr, ...] = ()
+    policy: tuple[str, ...] = ()
     span: Span = field(kw_only=True)
 
 

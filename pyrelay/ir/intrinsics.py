@@ -16,6 +16,7 @@ class Intrinsic(Enum):
     VALUE_AND_GRAD = "value_and_grad"
     VJP = "vjp"
     CUSTOM_VJP = "custom_vjp"
+    CHECKPOINT = "checkpoint"
     STOP_GRADIENT = "stop_gradient"
     CREATE_MODEL = "create_model"
     UPDATE_MODEL_PARAMS = "update_model_params"

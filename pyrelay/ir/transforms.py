@@ -15,6 +15,8 @@ class Rule(Enum):
     VALUE_AND_GRAD = "value_and_grad"
     VJP = "vjp"
     CUSTOM_VJP = "custom_vjp"
+    CHECKPOINT = "checkpoint"
+    HELD = "held"
 
     @property
     def is_annotation(self) -> bool:
@@ -58,8 +60,14 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.VALUE_AND_GRAD: Differentiation,
     Rule.VJP: Differentiation,
     Rule.CUSTOM_VJP: Differentiation,
+    Rule.CHECKPOINT: Differentiation,
+    Rule.HELD: Differentiation,
 }
 """The options of each transform. In text they are attributes, by the names of the fields."""
 
-RULE_COUNTS: Final[Mapping[Rule, int]] = {Rule.CUSTOM_VJP: 2}
+RULE_COUNTS: Final[Mapping[Rule, int]] = {
+    Rule.CUSTOM_VJP: 2,
+    Rule.CHECKPOINT: 0,
+    Rule.HELD: 0,
+}
 """How many functions an annotation takes behind the one that it is of."""

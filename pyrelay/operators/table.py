@@ -121,6 +121,7 @@ _FAMILIES: Final[tuple[ModuleType, ...]] = (
 )
 
 GENERATED: Final[tuple[Op, ...]] = (
+    activation.recomputed,
     collect.collect,
     elementwise.add_product,
     debugging.breakpoint_,

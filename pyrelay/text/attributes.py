@@ -16,6 +16,7 @@ from ..ir.declaration.attributes import WrongAttribute, bind_attr, same
 from ..ir.expr import Transform
 from ..ir.nested import map_nested
 from ..ir.op import Missing, Op, Param
+from .lexis import string_text
 from .types import items_text
 
 
@@ -50,7 +51,7 @@ def transform_text(transform: Transform) -> str:
     """Return a transform with its options, those that are not the default."""
     options = transform.options
     given = {f.name: (getattr(options, f.name), f.default) for f in fields(options)}
-    given["captures"] = transform.captures, 0
+    given["captures"], given["policy"] = (transform.captures, 0), (transform.policy, ())
     shown = [f"{n}={_option_text(v)}" for n, (v, default) in given.items() if v != default]
     return f"{transform.rule.value}{{{', '.join(shown)}}}"
 
@@ -59,4 +60,4 @@ def _option_text(value: object) -> str:
     """Return an option of a transform: None, a bool or a number, or a tuple of such."""
     if isinstance(value, tuple):
         return items_text([_option_text(v) for v in cast("tuple[object, ...]", value)])
-    return str(value)
+    return string_text(value) if isinstance(value, str) else str(value)

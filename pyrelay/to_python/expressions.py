@@ -22,6 +22,7 @@ from ..ir.expr import (
     Match,
     RefCreate,
     RefRead,
+    Rule,
     TensorData,
     Transform,
     Tuple,
@@ -184,8 +185,13 @@ class Expressions:
     def _transform(self, transform: Transform) -> ast.expr:
         function, *rules = self.operands((transform.function, *transform.rules))
         head = syntax.attribute(self.file.use("relay"), transform.rule.value)
-        if transform.rule.is_annotation:
+        if transform.rules:
             return syntax.call(syntax.call(head, rules), [function])
+        if transform.rule is Rule.HELD:
+            return syntax.attribute(self.file.use("relay"), "stop_gradient")
+        if transform.rule is Rule.CHECKPOINT:
+            policy = syntax.tuple_of([ast.Constant(name) for name in transform.policy])
+            return syntax.call(head, [function], {"policy": policy} if transform.policy else {})
         keywords: dict[str, ast.expr] = {}
         options = transform.options
         wrt = options.wrt

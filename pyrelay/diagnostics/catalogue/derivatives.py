@@ -61,6 +61,50 @@ class RuleNeedsModels:
 
 
 @dataclass(frozen=True, slots=True)
+class RunsAgain:
+    """A function under `relay.checkpoint` does more than compute, so it must not run twice.
+
+    What it computes is computed again for the gradient. A second run would print again, read a
+    state that has changed, or, in a recursion through the checkpoint, compute again what is being
+    computed again. Random numbers that come from a key are the same in both runs.
+    """
+
+    span: Span
+    why: str
+    way: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL343",
+            title=f"a function under `relay.checkpoint` runs twice, and {self.why}",
+            primary=Label(self.span, "its gradient would run it again"),
+            help=self.way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NothingOfThatName:
+    """The policy of a checkpoint names a value that its function does not have.
+
+    A policy saves values that the function, or a function that it calls, gives a name to outside of
+    loops, branches and local functions, and that its gradient depends on.
+    """
+
+    span: Span
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL344",
+            title=f"there is no value `{self.name}` to save",
+            primary=Label(self.span, "the policy of this checkpoint names it"),
+            help="name a value that is assigned outside of loops and branches, or leave it out",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CapturedIsVaried:
     """A function with a derivative of its own captures a value that is differentiated.
 

@@ -57,6 +57,7 @@ from ...operators.host.loop import (
     unpacked,
 )
 from ...operators.host.sizes import dim_size
+from ...operators.primitive.activation import stop_gradient
 from ...operators.primitive.arithmetic import add, maximum, minimum, multiply
 from ...operators.primitive.compare import cast, equal, less, not_equal
 from ...operators.primitive.extrema import amax, amin
@@ -75,6 +76,7 @@ from ..solver import Solver
 from .equality import compared, is_data
 from .filled import READERS as FILLED
 from .filled import filled
+from .held import held
 from .list_overloads import found_in_list, multiplied, order, truth_of, unpacked_elements
 from .membership import membership
 from .sites import Reader, Reading, Site, nothing
@@ -462,6 +464,7 @@ _OF_CALLS: Final[
     equal_values: _equal,
     field: _field,
     map_leaves: _tree_map,
+    stop_gradient: held,
     relay_call: _of_relay,
     **dict.fromkeys(FILLED, _filled),
 }

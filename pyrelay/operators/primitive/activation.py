@@ -230,3 +230,16 @@ stop_gradient: Final = Op(
     torch_name="detach",
     samples=numeric_samples,
 )
+
+recomputed: Final = Op(
+    name="recomputed",
+    doc="The same elements, as operands of a computation that is done again: no pass takes it for "
+    "the first one.",
+    params=(operand("input"),),
+    type_rule=same_dtype,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Pointwise(lambda k, x: x),
+    grad=lambda p: (p.g,),
+    torch_name=None,
+    samples=numeric_samples,
+)

@@ -409,3 +409,5 @@ conv_backward: Final = Op(
     torch_name=None,
     samples=_conv_backward_samples,
 )
+
+CONVOLUTIONS: Final = frozenset((conv1d, conv2d, conv3d))

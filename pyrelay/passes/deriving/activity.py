@@ -25,6 +25,7 @@ from ...ir.expr import (
     RefCreate,
     RefRead,
     RefWrite,
+    Rule,
     Tuple,
     TupleGet,
     TuplePattern,
@@ -116,11 +117,13 @@ class Activity:
         flow = Flow()
         flow.enter(name, mask)
         source = self._graph.source(name)
-        if rule_of(source.function) is not None:
+        rule = rule_of(source.function)
+        if rule is not None:
             # Its rules tell nothing of leaves: each may depend on each.
-            every = source.function.params if not forwards else (source.body.result,)
+            every = (source.body.result,) if forwards else source.function.params
             width = sum(self._leaves.width(type_of(e)) for e in every)
-            flow.leave(name, ones(width) if mask else 0)
+            is_open = mask and rule.rule is not Rule.HELD
+            flow.leave(name, ones(width) if is_open else 0)
             return flow
         while flow.changed:
             flow.changed = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
+from ...ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
@@ -30,6 +30,7 @@ from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward
 from .instances import Instance
 from .layout import Layout
+from .recomputation import Recomputation, obstacle
 from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
 from .reverse import Sweep
@@ -73,6 +74,7 @@ class _Derivation:
     """Derives instances for one choice of active cells."""
 
     def __init__(self, shared: Derivation, cells: Cells) -> None:
+        self._shared: Final = shared
         self.store: Final = shared.store
         self.leaves: Final = shared.leaves
         self.cotangents: Final = shared.cotangents
@@ -99,18 +101,34 @@ class _Derivation:
                 self._instances.setdefault(found, member)
             return self._instances.setdefault(key, derivation.group[name])
         if rule_of(self.store.functions[name]) is not None:
-            instance = self._ruled(name, varied, useful)
+            instance = yield self._ruled(name, varied, useful)
         else:
             instance = yield self._plain(name, varied, useful, flow)
         self._instances[key] = instance
         return instance
 
-    def _ruled(self, name: str, varied: int, useful: int) -> Instance:
+    def _ruled(self, name: str, varied: int, useful: int) -> Steps[Instance]:
         """Return the instance of a function with a derivative of its own."""
         instance = self.new_instance(name, varied, useful)
-        derivation = RuledDerivation(self.store, self.leaves, self.border, instance)
-        self.problems.extend(p for p in derivation.derive() if p not in self.problems)
+        rule = rule_of(self.store.functions[name])
+        assert rule is not None
+        if rule.rule is Rule.CHECKPOINT:
+            found = yield self._checkpointed(instance, rule)
+        else:
+            found = RuledDerivation(self.store, self.leaves, self.border, instance).derive()
+        self.problems.extend(p for p in found if p not in self.problems)
         return instance
+
+    def _checkpointed(self, instance: Instance, rule: Transform) -> Steps[tuple[Problem, ...]]:
+        """Fill in the instance of a function under a checkpoint; give the mistakes."""
+        problem = obstacle(self.store, instance.source, rule)
+        if problem is not None:
+            return (problem,)
+        assert isinstance(rule.function, GlobalVar)
+        inner = yield self._shared.instance(rule.function.name, instance.varied, instance.useful)
+        pair = (instance, inner)
+        Recomputation(self.store, self.leaves, self.cotangents, rule, pair).derive()
+        return ()
 
     def new_instance(self, name: str, varied: int, useful: int) -> Instance:
         """Return an instance that is still to be derived."""

@@ -9,7 +9,7 @@ from ...diagnostics.catalogue.language import WronglyDecorated
 from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Rule
 from ...ir.intrinsics import Intrinsic
-from ...translate.source.definition import Definition, Kind, UserRules, meaning
+from ...translate.source.definition import Definition, Kind, UserRules, meaning, policy_names
 from .function import RelayFunction, Routine
 
 P = ParamSpec("P")
@@ -53,6 +53,42 @@ class CustomVjp(Routine):
         tensor(1.)
         """
         return _decorator(Rule.CUSTOM_VJP, fwd, bwd)
+
+    def __repr__(self) -> str:
+        return f"<relay.{self.__name__}>"
+
+
+@final
+class Checkpoint(Routine):
+    """`relay.checkpoint`: a function of a script and of the language."""
+
+    def __init__(self) -> None:
+        self.__relay__: Final = Intrinsic.CHECKPOINT
+        self.__name__: str = "checkpoint"
+        self.__module__ = "pyrelay.relay"
+
+    def __call__(
+        self, f: RelayFunction[P, R], policy: str | tuple[str, ...] | None = None
+    ) -> RelayFunction[P, R]:
+        """Return the same function, whose gradient computes again what it needs of it.
+
+        The forward pass saves the arguments, and what the policy names: nothing for None, the
+        results of products and convolutions for "products", or values by their names in the
+        function. Values and gradients are those of `f`, random numbers from keys included. `f` is
+        a relay function or a model definition; it must only compute. Stands above `@relay` as a
+        decorator too. Raises CheckError for what is no relay function, and ValueError for what is
+        no policy.
+
+        After Chen et al., "Training deep nets with sublinear memory cost", 2016; `jax.checkpoint`
+        and `torch.utils.checkpoint` are alike.
+        """
+        definition = meaning(f)
+        if not isinstance(definition, Definition):
+            definition = _definition(f, Rule.CHECKPOINT, "takes")
+        names = policy_names(policy)
+        if names is None:
+            raise ValueError(f'a policy is None, "products" or names of values, not {policy!r}')
+        return type(f)(definition.ruled(UserRules(Rule.CHECKPOINT, policy=names)))
 
     def __repr__(self) -> str:
         return f"<relay.{self.__name__}>"

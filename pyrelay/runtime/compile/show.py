@@ -19,6 +19,7 @@ from ...ir.types import show
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction
 from ...kernels.explain import explain, explain_calls, summary_of
 from ...kernels.outlined import outlined_of
+from ...kernels.residuals import explain_saved
 from ...text.printer import to_text
 from ...to_python.text import to_python
 from .lowerings import Plain, all_backends
@@ -81,7 +82,9 @@ def explanation(program: Program) -> str:
             text = _fused(program, lowering)
             what = f"{lowering.description} (PYRELAY_LOWERING={lowering.name})"
     head, _, rest = text.partition("\n")
-    return f"{head}\n{what}\n{rest}"
+    saved = explain_saved(program.derived)
+    kept = "\n".join(("", "gradients save", *saved, "")) if saved else ""
+    return f"{head}\n{what}\n{rest}{kept}"
 
 
 def _fused(program: Program, backend: Backend) -> str:

@@ -19,15 +19,18 @@ def transform_of(
 ) -> Transform:
     """Return the transform of functions with its options. Raises CheckError."""
     kind, captures = OPTIONS[rule], options.pop("captures", 0)
+    policy: tuple[object, ...] = options.pop("policy", ())
     try:
         read = kind(**options)
         check_fields(read)
     except TypeError:
         read = None
     count = RULE_COUNTS.get(rule, 0)
-    if read is None or type(captures) is not int or captures < 0 or len(values) != 1 + count:
+    is_right = type(captures) is int and captures >= 0 and len(values) == 1 + count
+    if read is None or not is_right or not all(isinstance(name, str) for name in policy):
         functions = ", ".join(("@f", *(f"@rule_{i + 1}" for i in range(count))))
         form = f"{rule.value}{{{kind.form}}}({functions})"
         raise CheckError(MalformedType(span, f"`{rule.value}` is not used so", f"`{form}`"))
     function, *rules = values
-    return Transform(rule, function, read, captures, rules=tuple(rules), span=span)
+    names = tuple(map(str, policy))
+    return Transform(rule, function, read, captures, rules=tuple(rules), policy=names, span=span)

@@ -69,7 +69,7 @@ from .library import library_call
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
 from .operators import operator_call
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
-from .user_rules import applied_rules
+from .user_rules import applied_rules, checkpoint_call
 
 
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -179,6 +179,8 @@ def _intrinsic_call(
             return model_calls.with_params(cx, node)
         case Intrinsic.STOP_GRADIENT:
             return (yield operator_call(cx, node, stop_gradient))
+        case Intrinsic.CHECKPOINT:
+            return (yield checkpoint_call(cx, node))
         case Intrinsic.PARAM:
             return (yield _param(cx, node))
         case Intrinsic.CONST:

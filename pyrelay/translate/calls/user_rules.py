@@ -8,6 +8,7 @@ from typing import Final
 
 from ...diagnostics.catalogue.derivatives import RuleNeedsModels
 from ...diagnostics.catalogue.language import Unsupported
+from ...diagnostics.catalogue.signatures import BadValue
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, Rule, Transform
@@ -16,7 +17,7 @@ from ...ir.traverse import Steps
 from ..context import Context
 from ..instances import function_operands
 from ..names.static import static_value
-from ..source.definition import Definition, meaning
+from ..source.definition import Definition, UserRules, meaning, policy_names
 from .arguments import Callee, Slot, match_arguments, require
 
 _RULES: Final = {
@@ -51,12 +52,34 @@ def _applied(cx: Context, node: ast.Call, rules: ast.Call, intrinsic: Intrinsic)
     return Transform(rule, function, options, rules=tuple(functions), span=cx.span(node))
 
 
+def checkpoint_call(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.checkpoint(f, policy=...)`."""
+    span = cx.span(node)
+    slots = (Slot("f", required=True), Slot("policy", required=False))
+    callee = Callee("checkpoint", slots, "checkpoint(f, policy=None)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return placeholder(span)
+    names: tuple[str, ...] | None = ()
+    if "policy" in bound:
+        known = static_value(cx, bound["policy"])
+        names = None if known is None else policy_names(known.value)
+        if names is None:
+            why = 'it is None, "products", or the names of values'
+            cx.program.report(BadValue(cx.span(bound["policy"]), "`policy` of `checkpoint`", why))
+            return placeholder(span)
+    function = yield cx.expression(bound["f"])
+    return Transform(Rule.CHECKPOINT, function, Differentiation(), policy=names or (), span=span)
+
+
 def with_rules(cx: Context, name: str, function: Function) -> Function:
     """Return a translated function as one that has the derivative of its definition; the function
     itself becomes another one of the program."""
     rules = cx.definition.rules
     if rules is None:
         return function
+    if rules.rule is Rule.CHECKPOINT:
+        return _under_checkpoint(function, rules)
     value = cx.program.fresh_name(f"{name}.value")
     cx.program.functions[value] = function
     span, places = _place(cx, len(rules.functions))
@@ -69,6 +92,16 @@ def with_rules(cx: Context, name: str, function: Function) -> Function:
     transform = Transform(rules.rule, plain, Differentiation(), rules=found, span=span)
     inner = Call(transform, params, span=span)
     return replace(function, params=params, body=inner)
+
+
+def _under_checkpoint(function: Function, rules: UserRules) -> Function:
+    """Return a function whose body is under a checkpoint: a local function that captures what the
+    body uses, models included."""
+    span = function.span
+    body = Function((), function.body, name=function.name, span=span)
+    policy, options = rules.policy, Differentiation()
+    transform = Transform(Rule.CHECKPOINT, body, options, policy=policy, span=span)
+    return replace(function, body=Call(transform, (), span=span))
 
 
 def _rule(cx: Context, definition: Definition, span: Span) -> Expr:

@@ -69,7 +69,16 @@ class UserRules:
     into the function."""
 
     rule: Rule
-    functions: tuple[Definition, ...]
+    functions: tuple[Definition, ...] = ()
+    policy: tuple[str, ...] = ()
+    """What a checkpoint saves."""
+
+
+def policy_names(value: object) -> tuple[str, ...] | None:
+    """Return the policy of a checkpoint as names; None for what is no policy."""
+    names = () if value is None else value if isinstance(value, tuple | list) else (value,)
+    found = tuple(n for n in names if isinstance(n, str))
+    return found if len(found) == len(names) else None
 
 
 @final

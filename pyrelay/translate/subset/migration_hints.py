@@ -84,7 +84,6 @@ CONTEXTS: Final = {
 """Functions of torch that stand after `with`."""
 
 NOT_YET: Final[dict[str, str]] = {
-    "checkpoint": "leave it out: it saves memory and changes no value",
     "hessian": "a column of it is `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`, for `v` "
     "a row of the identity",
     "hvp": "write `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`",

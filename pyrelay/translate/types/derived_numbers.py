@@ -49,5 +49,5 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Options)
             return together((result, gradient))
         case Rule.VJP:
             return together((result, together((result, gradient))))
-        case Rule.CUSTOM_VJP:
+        case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
             return result

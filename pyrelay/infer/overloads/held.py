@@ -1,0 +1,35 @@
+"""`relay.stop_gradient` of values that are no tensors: data, tuples, lists, records of parameters.
+
+What it means is the identity function, annotated: no derivative goes through it, and once all are
+made nothing of it is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...ir.expr import Call, Differentiation, Function, Rule, Transform, Var
+from ...ir.op import Stuck
+from ...ir.types import SizeType, TensorType, TypeHole
+from ..operators import OperatorCall
+from ..solver import Solver
+from .sites import Reading, Site
+
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef
+
+
+def held(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:
+    """Return the value held constant as a whole; None for a tensor, which the operator takes.
+    Raises Stuck."""
+    ty = solver.shallow(call.types[0])
+    if isinstance(ty, TypeHole) and not solver.settling:
+        raise Stuck(ty)
+    if isinstance(ty, TypeHole | TensorType | SizeType):
+        return None
+    site = Site(call, solver)
+    var = Var("value", span=site.span)
+    identity = Function((var,), var, name="held", span=site.span)
+    transform = Transform(Rule.HELD, identity, Differentiation(), span=site.span)
+    return Reading(site.operands, Call(transform, (site.operand(0),), span=site.span))
