@@ -182,8 +182,8 @@ def warn_of_unknown(environ: Mapping[str, str], *, stacklevel: int = 2) -> None:
             near = nearest(variable.upper().removeprefix(PREFIX), bare, PREFIX)
         elif (near := nearest(variable.upper(), names, cutoff=0.85)) is None:
             continue
-        meant = f"did you mean {near}?" if near else f"known are {', '.join(names)}"
-        message = f"{variable} is no option; {meant}"
+        suggestion = f"did you mean {near}?" if near else f"known are {', '.join(names)}"
+        message = f"{variable} is no option; {suggestion}"
         warnings.warn(message, UnknownOption, stacklevel=stacklevel)
 
 

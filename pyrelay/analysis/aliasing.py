@@ -60,7 +60,7 @@ class RefAliasing:
         self._opaque: Final = opaque
         self._in_place: Final = in_place
         self._effects: Final = effects_of(module)
-        self._held: Final[dict[Var, frozenset[Type]]] = {}
+        self._contents: Final[dict[Var, frozenset[Type]]] = {}
         self._bound: Final[dict[Var, int]] = {}
         self._last: Final[dict[Var, int]] = {}
         self._unit: Final[dict[Var, Function]] = {}
@@ -73,7 +73,7 @@ class RefAliasing:
 
     def by(self, atom: Expr) -> frozenset[Type]:
         """Return the types of contents that an atom may share storage with."""
-        return self._held.get(atom, _NOTHING) if isinstance(atom, Var) else _NOTHING
+        return self._contents.get(atom, _NOTHING) if isinstance(atom, Var) else _NOTHING
 
     def use_at(self, var: Var, place: int) -> None:
         """Note that a variable will be used at a place where it was not before."""
@@ -82,7 +82,7 @@ class RefAliasing:
     def settle(self) -> None:
         """Lose the types whose old contents are read after a write."""
         anywhere = self._writes.get(None, [])
-        for var, types in self._held.items():
+        for var, types in self._contents.items():
             bound, last = self._bound[var], self._last.get(var, 0)
             for ty in types - self.lost:
                 times = (anywhere, self._writes.get(ty, []))
@@ -169,7 +169,7 @@ class RefAliasing:
         if target is None:
             self.lost.update(types)
         elif types:
-            self._held[target] = self._held.get(target, _NOTHING) | types
+            self._contents[target] = self._contents.get(target, _NOTHING) | types
 
     def _use(self, atom: Expr) -> None:
         if isinstance(atom, Function):

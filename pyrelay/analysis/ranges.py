@@ -74,14 +74,14 @@ class _Walk:
             case Function(body=body):
                 yield body, branch
             case If(condition, then, otherwise):
-                yield then, self._told(condition, branch, holds=True)
-                yield otherwise, self._told(condition, branch, holds=False)
+                yield then, self._narrowed(condition, branch, holds=True)
+                yield otherwise, self._narrowed(condition, branch, holds=False)
             case Match(clauses=clauses):
                 yield from ((body, branch) for clause in clauses for body in _bodies(clause))
             case _:
                 pass
 
-    def _told(self, condition: Expr, outer: _Branch | None, *, holds: bool) -> _Branch | None:
+    def _narrowed(self, condition: Expr, outer: _Branch | None, *, holds: bool) -> _Branch | None:
         test = self._tests.get(condition)
         if test is None:
             return outer

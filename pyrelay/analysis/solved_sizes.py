@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Untold:
+class Undetermined:
     """A size that a node needs and that nothing in scope determines."""
 
     name: str
@@ -54,13 +54,13 @@ def with_solved_sizes(module: Module) -> Module:
     return replace(module, functions=functions)
 
 
-def untold_sizes_of(function: Function) -> list[Untold]:
+def undetermined_sizes_of(function: Function) -> list[Undetermined]:
     """Return the sizes that a typed function needs and that no value in scope determines."""
     if not _missing(function):
         return []
     walk = _Walk(normalise(function))
     walk.function()
-    return walk.untold
+    return walk.undetermined
 
 
 def solvable(names: Iterable[str], known: Iterable[Dim]) -> bool:
@@ -87,7 +87,7 @@ class _Walk:
     def __init__(self, function: Function) -> None:
         self._function: Final = function
         self._known: Final[dict[Dim, None]] = {}
-        self.untold: Final[list[Untold]] = []
+        self.undetermined: Final[list[Undetermined]] = []
 
     def function(self) -> Function:
         """Return the function with the sizes that it needs computed."""
@@ -159,7 +159,7 @@ class _Walk:
         solved = self._solve(names, value.span)
         for name in names:
             if Dim.of(name) not in self._known:
-                self.untold.append(Untold(name, value))
+                self.undetermined.append(Undetermined(name, value))
         return solved
 
     def _inside(self, expr: Expr) -> Steps[Expr]:

@@ -62,7 +62,7 @@ def hide_own_frames() -> None:
 
     def shown(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
         is_file = isinstance(error, OSError) and _is_inside(at)
-        if isinstance(error, RelayError) or is_file or _is_told(error, at):
+        if isinstance(error, RelayError) or is_file or _is_reported(error, at):
             _print(error, at)
         else:
             before(kind, error, at)
@@ -79,7 +79,7 @@ def _is_inside(at: TracebackType | None) -> bool:
     return False
 
 
-def _is_told(error: BaseException, at: TracebackType | None) -> bool:
+def _is_reported(error: BaseException, at: TracebackType | None) -> bool:
     """Return whether the package itself raises an exception of Python's, to say in a sentence what
     is wrong with a call. What goes wrong in the package is shown whole."""
     if not isinstance(error, AttributeError | LookupError | TypeError | ValueError) or at is None:
@@ -97,8 +97,8 @@ def _print(error: BaseException, at: TracebackType | None) -> None:
     from traceback import TracebackException  # only what fails needs it
 
     whole = TracebackException(type(error), error, at)
-    told: TracebackException | None = whole
-    while told is not None:
-        told.stack[:] = of_users(told.stack)
-        told = told.__cause__ or (None if told.__suppress_context__ else told.__context__)
+    each: TracebackException | None = whole
+    while each is not None:
+        each.stack[:] = of_users(each.stack)
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
     sys.stderr.write("".join(whole.format()))

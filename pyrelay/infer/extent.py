@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, final
 
-from ..diagnostics.catalogue.untold import TypeTooLarge
+from ..diagnostics.catalogue.undetermined import TypeTooLarge
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim

@@ -17,7 +17,11 @@ from ..diagnostics.catalogue.types import (
     ConditionMismatch,
     NarrowedNumber,
 )
-from ..diagnostics.catalogue.untold import CannotInfer, UntoldParameter, UntoldResult
+from ..diagnostics.catalogue.undetermined import (
+    CannotInfer,
+    UndeterminedParameter,
+    UndeterminedResult,
+)
 from ..diagnostics.diagnostic import CheckError, Problem
 from ..ir.components import components
 from ..ir.expr import Function, GlobalVar, Var
@@ -29,8 +33,8 @@ from .carried import Origin
 from .conversions import Narrowed, OutOfRange
 from .dim_scoping.escaping import escaping_sizes
 from .dim_scoping.hidden_sizes import hidden_sizes
-from .dim_scoping.size_checks import Recursion, calls_in_branches, without_untold
-from .dim_scoping.unavailable import untold_sizes
+from .dim_scoping.size_checks import Recursion, calls_in_branches, without_undetermined
+from .dim_scoping.unavailable import undetermined_sizes
 from .elaborate import Elaborator
 from .explanations.cases import missing_cases
 from .explanations.error_recovery import doubtful, has_placeholder, is_doubtful, is_open
@@ -152,7 +156,7 @@ class _Inference:
             self._stretches = True
         if not isinstance(found, list):
             self._keep({n: (f, placed[n][1]) for n, f in found.items()})
-        elif not is_last and isinstance(found[0], UntoldParameter | UntoldResult):
+        elif not is_last and isinstance(found[0], UndeterminedParameter | UndeterminedResult):
             self._opened.add(members)
         else:
             for made in copies.values():
@@ -341,7 +345,7 @@ def _infer_group(
     if waiting:
         # A recursion that lacks its base case has no type; the case is what is missing.
         missing = [p for f in functions.values() for p in missing_cases(f, generator.adts)]
-        return missing or [_untold(generator, functions, waiting[0].span)]
+        return missing or [_undetermined(generator, functions, waiting[0].span)]
     open_size = unsolved(solver)
     if open_size is not None:
         dim, span = open_size
@@ -356,10 +360,10 @@ def _infer_group(
     for name, function in functions.items():
         built = run(elaborator.function(function))
         assert isinstance(built, Function)
-        done[name] = without_untold(built)
-    untold = untold_sizes(done.values(), solver)
-    if untold:
-        return untold
+        done[name] = without_undetermined(built)
+    undetermined = undetermined_sizes(done.values(), solver)
+    if undetermined:
+        return undetermined
     assumptions = tuple(elaborator.assumption(a) for a in solver.assumptions)
     if schemes:
         return {
@@ -402,19 +406,19 @@ def _is_around(branches: BranchMismatch, condition: Span) -> bool:
     )
 
 
-def _untold(generator: Generator, functions: Mapping[str, Function], span: Span) -> Problem:
+def _undetermined(generator: Generator, functions: Mapping[str, Function], span: Span) -> Problem:
     """Return what to say of an expression whose type nothing tells: a use of the function may,
     where the type of a parameter or of the result depends on it."""
     solver = generator.solver
 
-    def is_untold(found: Type) -> bool:
+    def is_undetermined(found: Type) -> bool:
         return bool(holes_of(solver.resolve(found)))
 
     for name, function in functions.items():
         for param in function.params:
-            if _is_left_out(param.ty) and is_untold(generator.vars[param]):
-                return UntoldParameter(span, param.name, function.name or name, param.span)
-        if is_open(function.result) and is_untold(generator.monomorphic[name].result):
+            if _is_left_out(param.ty) and is_undetermined(generator.vars[param]):
+                return UndeterminedParameter(span, param.name, function.name or name, param.span)
+        if is_open(function.result) and is_undetermined(generator.monomorphic[name].result):
             is_recursive = _is_recursive(function, functions)
-            return UntoldResult(span, function.name or name, is_recursive=is_recursive)
+            return UndeterminedResult(span, function.name or name, is_recursive=is_recursive)
     return CannotInfer(span, "this expression")

@@ -120,8 +120,8 @@ class OperatorCall:
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
         self._infer_attributes(solver)
-        said = {n: bind_attr(self.op, p, given) for n, p in hyper.items() if is_said(p, given)}
-        self._fill_hidden(solver, {**said, **self.attrs})
+        own = {n: bind_attr(self.op, p, given) for n, p in hyper.items() if is_given(p, given)}
+        self._fill_hidden(solver, {**own, **self.attrs})
         rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
         solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
 
@@ -282,19 +282,19 @@ class OperatorCall:
             elif says_weight and isinstance(found, TensorType):
                 self._agree(solver, position, hidden.name, hidden.type_rule(rule))
 
-    def _agree(self, solver: Solver, position: int, name: str, said: TensorType) -> None:
+    def _agree(self, solver: Solver, position: int, name: str, own: TensorType) -> None:
         """Make an operand that is given what its attributes say it is. Raises Clash."""
         try:
-            solver.unify(self.types[position], said)
+            solver.unify(self.types[position], own)
         except Clash:
             found = show(solver.resolve(self.types[position]))
             raise Clash(
-                f"`{self.op.name}` has attributes for a `{name}` that is {show(said)}",
+                f"`{self.op.name}` has attributes for a `{name}` that is {show(own)}",
                 labels={position: f"this is {found}"},
             ) from None
 
 
-def is_said(hyper: Param, given: Mapping[str, Any]) -> bool:
+def is_given(hyper: Param, given: Mapping[str, Any]) -> bool:
     """Return whether a call says what a hyper-parameter is, be it by leaving it out."""
     return hyper.name in given or hyper.default is not Missing.REQUIRED
 

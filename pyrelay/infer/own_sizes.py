@@ -39,13 +39,13 @@ def _adapt(
 ) -> tuple[Reading, Type] | None:
     solver = generator.solver
     name = value.name if isinstance(value, Var) else "value"
-    held = value if isinstance(value, GlobalVar) else Var(name, span=value.span)
-    body = adapted(held, actual, wanted, solver)
+    operand = value if isinstance(value, GlobalVar) else Var(name, span=value.span)
+    body = adapted(operand, actual, wanted, solver)
     if body is None:
         return None
     operands: dict[Var, Expr] = {}
-    if isinstance(held, Var):
-        operands, generator.vars[held] = {held: value}, actual
+    if isinstance(operand, Var):
+        operands, generator.vars[operand] = {operand: value}, actual
     settling, solver.settling = solver.settling, False
     found = solver.shallow(run(generator.walk(body)))
     solver.settling = settling

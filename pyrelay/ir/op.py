@@ -255,7 +255,7 @@ class RuleCall:
             return ty
         name = self.operand_name(index)
         raise Clash(
-            f"`{self.said}` takes a tensor as `{name}`, not {show(ty)}",
+            f"`{self.name}` takes a tensor as `{name}`, not {show(ty)}",
             labels={index: f"this is {show(ty)}"},
             help=self._without_tensor(ty),
         )
@@ -274,7 +274,7 @@ class RuleCall:
         if not isinstance(ty, TupleType):
             is_list = isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List"
             self.clash(
-                f"`{self.said}` takes a tuple of tensors, not {show(ty)}",
+                f"`{self.name}` takes a tuple of tensors, not {show(ty)}",
                 index,
                 help=_JOINED if is_list else None,
             )
@@ -289,7 +289,7 @@ class RuleCall:
                 case SizeType():
                     found.append(TensorType((), int64))
                 case _:
-                    self.clash(f"`{self.said}` takes tensors, not {show(part)}", index)
+                    self.clash(f"`{self.name}` takes tensors, not {show(part)}", index)
         return tuple(found)
 
     def known_dtype(self, dtype: AnyDType) -> AnyDType:
@@ -306,9 +306,9 @@ class RuleCall:
             self.clash(message, index)
 
     @property
-    def said(self) -> str:
+    def name(self) -> str:
         """The name of the operator as its users write it."""
-        return _SAID.get(self.op.name, self.op.name)
+        return _WRITTEN.get(self.op.name, self.op.name)
 
     def operand_name(self, index: int) -> str:
         """Return the parameter name of an operand."""
@@ -338,7 +338,7 @@ _OF_LISTS: Final = {
     "multiply": "a list of `n` elements is `[x for _ in range(n)]`",
     "sort": "sort a tensor: `relay.sort(relay.stack(xs), 0)`",
 }
-_SAID: Final = {
+_WRITTEN: Final = {
     "check": "assert",
     "dim_size": "len",
     "to_bool": "bool",

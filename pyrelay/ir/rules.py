@@ -34,10 +34,10 @@ def broadcast_dims(call: RuleCall, left: Dim, right: Dim, *, stretches: bool = F
         if left.constant is None or right.constant is None:
             return left if right.constant is None else right
     call.solver.unify_dims(left, right)
-    return told_dim(call, left, right)
+    return joined_dim(call, left, right)
 
 
-def told_dim(call: RuleCall, left: Dim, right: Dim) -> Dim:
+def joined_dim(call: RuleCall, left: Dim, right: Dim) -> Dim:
     """Return that of two equal dims which says more: a number, or else one that the arguments show
     rather than one that the running program finds. The order of operands does not matter then."""
     left, right = call.solver.resolve_dim(left), call.solver.resolve_dim(right)
@@ -70,7 +70,7 @@ def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
             shape = broadcast_shapes(call, [t.shape for t in operands], stretches=True)
         except Clash as clash:
             call.clash(
-                f"`{call.said}` cannot broadcast " + " with ".join(show(t) for t in operands),
+                f"`{call.name}` cannot broadcast " + " with ".join(show(t) for t in operands),
                 *range(len(operands)),
                 help=f"aligned at the last dim, sizes are equal or 1: {clash.message}",
             )
@@ -90,7 +90,7 @@ def _bool(_: RuleCall, __: AnyDType) -> AnyDType:
 def _numeric(call: RuleCall, dtype: AnyDType) -> AnyDType:
     if isinstance(dtype, DType) and dtype == bool_:
         way = "make it a number: `int(b)` for one bool, relay.cast(b, relay.int64) for a tensor"
-        call.clash(f"`{call.said}` takes numbers, not Bool", 0, help=way)
+        call.clash(f"`{call.name}` takes numbers, not Bool", 0, help=way)
     return dtype
 
 
@@ -108,7 +108,7 @@ def axis(call: RuleCall, dim: int, rank: int, index: int = 0) -> int:
     """Return a dim counted from 0. Raises Clash when the tensor has no such dim."""
     if not -rank <= dim < rank:
         many = "1 dimension" if rank == 1 else f"{rank} dimensions"
-        call.clash(f"`{call.said}` has no dim {dim} here: the tensor has {many}", index)
+        call.clash(f"`{call.name}` has no dim {dim} here: the tensor has {many}", index)
     return dim % rank
 
 
@@ -121,7 +121,7 @@ def axes(
     given = (dims,) if isinstance(dims, int) else dims
     found = tuple(axis(call, d, rank, index) for d in given)
     if len(set(found)) != len(found):
-        call.clash(f"`{call.said}` names a dim twice: {given}", index)
+        call.clash(f"`{call.name}` names a dim twice: {given}", index)
     return found
 
 
@@ -138,7 +138,7 @@ def floating(call: RuleCall, index: int) -> TensorType:
     dtype = call.known_dtype(ty.dtype)
     if isinstance(ty.dtype, DType) and not is_float(dtype):
         call.clash(
-            f"`{call.said}` takes a float tensor, not {show(ty)}",
+            f"`{call.name}` takes a float tensor, not {show(ty)}",
             index,
             cast=(index, float32),
         )
@@ -150,7 +150,7 @@ def integral(call: RuleCall, index: int) -> TensorType:
     ty = call.tensor(index)
     if is_float(ty.dtype) or ty.dtype == bool_:
         call.clash(
-            f"`{call.said}` takes integers as `{call.operand_name(index)}`, not {show(ty)}",
+            f"`{call.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}",
             index,
         )
     return ty
@@ -162,7 +162,7 @@ def with_rank(call: RuleCall, index: int, *ranks: int) -> TensorType:
     if ty.rank not in ranks:
         wanted = " or ".join(str(r) for r in ranks)
         call.clash(
-            f"`{call.said}` takes a tensor of {wanted} dimensions as "
+            f"`{call.name}` takes a tensor of {wanted} dimensions as "
             f"`{call.operand_name(index)}`, not {show(ty)}",
             index,
         )
@@ -186,7 +186,7 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType]) -> AnyDType:
             call.solver.unify(TensorType((), first.dtype), TensorType((), other.dtype))
         except Clash:
             call.clash(
-                f"`{call.said}` takes tensors of one dtype, not {show(first)} and {show(other)}",
+                f"`{call.name}` takes tensors of one dtype, not {show(first)} and {show(other)}",
                 0,
                 help=f"cast one: relay.cast(x, relay.{first.dtype})",
             )

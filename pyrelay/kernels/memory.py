@@ -77,7 +77,7 @@ class _Planner:
     def plan(self) -> Plan:
         """Return the slots."""
         for time, binding in enumerate(self._bindings):
-            for var in self._held(binding.value):
+            for var in self._stored(binding.value):
                 self._last[var] = time
             given = self._made_by(binding.var, binding.value)
             for var in given or ():
@@ -86,7 +86,7 @@ class _Planner:
                 self._holds[var] = (var,)
             if given is None:
                 self._holds.setdefault(binding.var, self._shown(binding.value))
-        for var in self._held(self._end):
+        for var in self._stored(self._end):
             self._made.pop(var, None)
         return self._fitted()
 
@@ -114,7 +114,7 @@ class _Planner:
             case _:
                 return None
 
-    def _held(self, value: Expr) -> tuple[Var, ...]:
+    def _stored(self, value: Expr) -> tuple[Var, ...]:
         """Return the planned values that an expression uses."""
         return tuple(v for a in mentioned(value) for v in self._holds.get(a, ()))
 
@@ -124,7 +124,7 @@ class _Planner:
             case Call(Op() as op) if makes_storage(op) and overwritten_operand(op) is None:
                 return ()
             case _:
-                return self._held(value)
+                return self._stored(value)
 
 
 _WINDOW: Final = 32

@@ -175,9 +175,9 @@ class _Body(Expressions):
                 self._named(var, value)
 
     def _named(self, var: Var, value: Expr) -> None:
-        is_told = is_nothing(value) and isinstance(value, Call)
-        if self.file.leaves_open(value) or (not is_told and self._is_nowhere(value)):
-            self.said(var, value)
+        is_determined = is_nothing(value) and isinstance(value, Call)
+        if self.file.leaves_open(value) or (not is_determined and self._is_nowhere(value)):
+            self.annotate(var, value)
             return
         is_buffered = gives_first(value)
         found = self.value(value)

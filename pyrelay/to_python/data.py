@@ -83,7 +83,7 @@ def definitions(
         made: list[ast.stmt] = []
         for param in adt.type_params:
             kept = params[param.name]
-            bound = {} if is_told(param, adt) else {"bound": use("Dim")}
+            bound = {} if is_determined(param, adt) else {"bound": use("Dim")}
             called = syntax.call(use("TypeVar"), [ast.Constant(kept)], bound)
             made.append(syntax.assign(kept, called))
         yield made
@@ -111,7 +111,7 @@ def definitions(
         yield [syntax.assign(names.types[adt.name], union)]
 
 
-def is_told(param: TypeParam, adt: AdtDef) -> bool:
+def is_determined(param: TypeParam, adt: AdtDef) -> bool:
     """Return whether the fields of a data type show what a parameter is, a type or a size: a size
     stands in a shape, and nowhere in arithmetic or alone, which say what it is before."""
     if not isinstance(param, DimVar):

@@ -93,9 +93,9 @@ def leaves_open(value: Expr, adts: Mapping[str, AdtDef]) -> bool:
         return False
     adt = adts[value.callee.adt]
     fields = adt.constructor(value.callee.name).fields
-    told = {part.name for ty in fields for part in subtypes(ty) if isinstance(part, TypeVar)}
-    told |= {d.name for ty in fields for d in dims(ty) if d.name is not None}
-    return any(p.name not in told for p in adt.type_params)
+    determined = {part.name for ty in fields for part in subtypes(ty) if isinstance(part, TypeVar)}
+    determined |= {d.name for ty in fields for d in dims(ty) if d.name is not None}
+    return any(p.name not in determined for p in adt.type_params)
 
 
 def is_one_expression(body: Expr, adts: Mapping[str, AdtDef]) -> bool:

@@ -39,7 +39,7 @@ from .expressible import fits, is_plain
 from .file import File
 from .names import Identifiers
 from .operators import operator
-from .sizes import Teller, static_dims
+from .sizes import Witness, static_dims
 
 _MOST_PARTS: Final = 12
 """How many nodes an expression has at most that is written into another."""
@@ -49,13 +49,13 @@ _MOST_PARTS: Final = 12
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all bodies of one function share. `kept` are the variables that keep a name, `uses`
-    says how often each is mentioned, `tellers` tell the sizes found while the program runs."""
+    says how often each is mentioned, `witnesses` tell the sizes found while the program runs."""
 
     file: File
     names: Identifiers
     kept: AbstractSet[Var]
     uses: Mapping[Expr, int]
-    tellers: Mapping[str, tuple[Teller, ...]]
+    witnesses: Mapping[str, tuple[Witness, ...]]
     known: dict[Var, ast.expr] = field(default_factory=dict[Var, ast.expr])
     """What a variable is mentioned as: its name, or what it is another name of."""
     functions: dict[Expr, tuple[str, ...]] = field(default_factory=dict[Expr, tuple[str, ...]])
@@ -173,12 +173,12 @@ class Expressions:
         """Return the sizes in a call's static arguments that are found while the program runs."""
         found: dict[str, ast.expr] = {}
         for name in {n for dim in static_dims(call) for n in dim.names()}:
-            known = (t for t in self.around.tellers.get(name, ()) if t.var in self.around.known)
-            teller = next(known, None)
-            if teller is not None:
-                value = self.around.known[teller.var]
+            known = (t for t in self.around.witnesses.get(name, ()) if t.var in self.around.known)
+            witness = next(known, None)
+            if witness is not None:
+                value = self.around.known[witness.var]
                 shape = syntax.attribute(value, "shape")
-                place = teller.place
+                place = witness.place
                 found[name] = value if place is None else syntax.item(shape, ast.Constant(place))
         return found
 
@@ -230,7 +230,7 @@ class Expressions:
         target = ast.Name(name, syntax.STORE)
         self.statements.append(ast.AnnAssign(target, annotation, found, 1))
 
-    def said(self, var: Var, value: Expr) -> None:
+    def annotate(self, var: Var, value: Expr) -> None:
         """Write `name: type = value`: what the value is made of does not tell its type."""
         target = self.around.names.fresh(var.name)
         self.stated(target, var, value)

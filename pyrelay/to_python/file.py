@@ -52,7 +52,7 @@ from .data import LIBRARY_CLASSES, LIBRARY_TYPES, DataNames, definitions
 from .expressible import leaves_open
 from .imports import described_home, home, is_own
 from .names import Identifiers
-from .untold import untold
+from .undetermined import undetermined
 
 NOTHING: Final[Mapping[str, ast.expr]] = MappingProxyType({})
 _ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
@@ -87,7 +87,7 @@ class File:
 
     def __init__(self, module: Module) -> None:
         self.names: Final = Identifiers((*_LIBRARY, *sorted(_OURS | _PRELUDE), "relay"))
-        self._untold: Final = {n: untold(f) for n, f in module.functions.items()}
+        self._undetermined: Final = {n: undetermined(f) for n, f in module.functions.items()}
         self._module: Final = module
         self.functions: Final = {n: self.names.fresh(n) for n in module.functions}
         self._used: Final[dict[str, None]] = {}
@@ -135,11 +135,13 @@ class File:
     def instance(self, call: Call, name: str, sizes: AbstractSet[str]) -> ast.expr:
         """Return the mention of a global function in a call, with the type arguments where the
         others do not tell them; `sizes` are known there."""
-        if not self._untold[name]:
+        if not self._undetermined[name]:
             return self.function(name)
         function = self._module.functions[name]
         at = dict(zip(function.type_params, call.type_args, strict=True))
-        free = [a for p, a in at.items() if p.name in self._untold[name] and isinstance(a, Dim)]
+        free = [
+            a for p, a in at.items() if p.name in self._undetermined[name] and isinstance(a, Dim)
+        ]
         if all(a.name is not None and a.name not in sizes for a in free):
             return syntax.name(self.functions[name])  # nothing tells them, so they are found anew
         named = type_names(type_of(p) for p in function.params)

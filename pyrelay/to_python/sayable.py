@@ -62,11 +62,11 @@ _UNMATCHED: Final = "MatchError: no case matches the value"
 
 def sayable(module: Module) -> Module:
     """Return a module in A-normal form in other words where Python has none for it."""
-    functions = {n: _said(f, module.adts) for n, f in module.functions.items()}
+    functions = {n: _written(f, module.adts) for n, f in module.functions.items()}
     return replace(module, functions=functions)
 
 
-def _said(function: Function, adts: Mapping[str, AdtDef]) -> Function:
+def _written(function: Function, adts: Mapping[str, AdtDef]) -> Function:
     known = {b.var: v for b in _bindings(function) if (v := _alias(b.value)) is not None}
     for var, value in known.items():
         while isinstance(value, Var) and value in known:
@@ -127,12 +127,12 @@ def _with_buffers(binding: Binding, whole: frozenset[Var]) -> Iterator[Binding]:
     assert isinstance(call.callee, Op)
     assert isinstance(call.ty, TupleType)
     places = {p.name: i for i, p in enumerate(call.callee.operands)}
-    held = [places[h.name] for h in call.callee.hidden if h.holder is Holder.BUFFER]
+    buffers = [places[h.name] for h in call.callee.hidden if h.holder is Holder.BUFFER]
     layer, output = Var(call.callee.name, call.ty, span=call.span), call.ty.fields[0]
     first = Var("output", output, span=call.span)
     yield Binding(layer, call)
     yield Binding(first, TupleGet(layer, 0, output, span=call.span))
-    yield Binding(var, Tuple((first, *(call.args[i] for i in held)), call.ty, span=call.span))
+    yield Binding(var, Tuple((first, *(call.args[i] for i in buffers)), call.ty, span=call.span))
 
 
 # Matches.

@@ -11,7 +11,7 @@ from ..ir.traverse import bound_vars, pre_order
 from ..ir.types import SizeType, TensorType
 
 
-class Teller(NamedTuple):
+class Witness(NamedTuple):
     """A variable whose type shows a size: it is the size, or a tensor with it at a place."""
 
     var: Var
@@ -31,7 +31,7 @@ def static_dims(call: Call) -> Iterator[Dim]:
                 pass
 
 
-def tellers(function: Function) -> Mapping[str, tuple[Teller, ...]]:
+def witnesses(function: Function) -> Mapping[str, tuple[Witness, ...]]:
     """Return for each size that a static argument mentions and no type parameter names the
     variables that tell it: first those of the function itself, then those of functions inside."""
     wanted: set[str] = set()
@@ -51,22 +51,22 @@ def tellers(function: Function) -> Mapping[str, tuple[Teller, ...]]:
         for part in pre_order(node)
         for v in bound_vars(part)
     }
-    found: dict[str, list[Teller]] = {}
+    found: dict[str, list[Witness]] = {}
     for node in pre_order(function):
         for var in bound_vars(node):
-            for name, teller in _told(var):
+            for name, witness in _witnesses(var):
                 if name in wanted:
-                    found.setdefault(name, []).append(teller)
+                    found.setdefault(name, []).append(witness)
     return {n: tuple(sorted(ts, key=lambda t: t.var in inside)) for n, ts in found.items()}
 
 
-def _told(var: Var) -> Iterator[tuple[str, Teller]]:
+def _witnesses(var: Var) -> Iterator[tuple[str, Witness]]:
     match var.ty:
         case SizeType(Dim(name=str(name))):
-            yield name, Teller(var, None)
+            yield name, Witness(var, None)
         case TensorType(shape):
             for place, dim in enumerate(shape):
                 if dim.name is not None:
-                    yield dim.name, Teller(var, place)
+                    yield dim.name, Witness(var, place)
         case _:
             pass

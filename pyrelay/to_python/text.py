@@ -13,7 +13,7 @@ from .body import Surroundings, printed_function
 from .file import File
 from .patterns import with_tuples
 from .sayable import sayable
-from .sizes import tellers
+from .sizes import witnesses
 
 
 def to_python(module: Module, kept: AbstractSet[Var]) -> str:
@@ -31,10 +31,10 @@ def to_python(module: Module, kept: AbstractSet[Var]) -> str:
 
 def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> str:
     function = module.functions[name]
-    told = tellers(function)
+    determined = witnesses(function)
     # Static arguments mention by name what tells their sizes.
-    kept = kept | {t.var for several in told.values() for t in several}
-    around = Surroundings(file, file.names.inside(), kept, uses(function), told)
+    kept = kept | {t.var for several in determined.values() for t in several}
+    around = Surroundings(file, file.names.inside(), kept, uses(function), determined)
     title = file.functions[name]
     printed = printed_function(around, function, title, 0, [file.use("relay")])
     if printed.returns is None and function.result is not None and name in free_globals(function):

@@ -36,7 +36,7 @@ def result_and_inputs(
         return None, args
 
 
-def is_said(op: Op, sample: Sample) -> bool:
+def is_given(op: Op, sample: Sample) -> bool:
     """Return whether the operator says something of a call."""
     return result_and_inputs(op, sample, {})[0] is not None
 

@@ -27,7 +27,7 @@ from pyrelay.operators.composite.dropout import dropout
 from pyrelay.operators.primitive import random
 from pyrelay.operators.table import ALL, GENERATED
 from tests.ops.checks import assert_equal, samples
-from tests.ops.fused import fused_result, is_said, program_of, result_and_inputs
+from tests.ops.fused import fused_result, is_given, program_of, result_and_inputs
 from tests.ops.materials import in_precision, shape_names, tensors
 
 EVERY: Final = (*ALL, *GENERATED)
@@ -239,7 +239,7 @@ def test_a_model_moves_as_if_by_one_call() -> None:
     params, grads = (specs[0], specs[1]), ((specs[2], specs[3]), specs[4])
     sample = Sample((params, grads), {"lr": 0.1})
     moved, expected = tree(), tree()
-    assert is_said(descent.descend_in_place, sample)
+    assert is_given(descent.descend_in_place, sample)
     fused_result(descent.descend_in_place, sample, {}, moved)
     program, result = program_of(descent.descend_in_place, sample, {})
     program.run(result, expected)

@@ -160,18 +160,18 @@ class MixedDevices:
         moving = next(p for p in self.placed if p[2] != (self.target,))
         labels = [Label(span, f"{name} is on {' and '.join(d)}") for name, span, d in self.placed]
         first = labels[self.placed.index(moving)]
-        is_told = bool(first.span.text)
+        has_place = bool(first.span.text)
         others = [label for label in labels if label is not first and label.span.text]
-        said, _, found = moving
-        name = said.strip("`") if said.startswith("`") else "model"
-        one = f"move {said}: {name}.to({self.target!r})"
+        owner, _, found = moving
+        name = owner.strip("`") if owner.startswith("`") else "model"
+        one = f"move {owner}: {name}.to({self.target!r})"
         return Diagnostic(
             code="RL553",
             title=f"`{self.function}` got tensors on {' and '.join(devices)}",
-            primary=first if is_told else None,
-            secondary=tuple(others) if is_told else (),
-            notes=() if is_told else tuple(label.text for label in labels),
-            help=one if len(found) == 1 else f"move what {said} holds to {self.target!r}",
+            primary=first if has_place else None,
+            secondary=tuple(others) if has_place else (),
+            notes=() if has_place else tuple(label.text for label in labels),
+            help=one if len(found) == 1 else f"move what {owner} holds to {self.target!r}",
         )
 
 
@@ -189,13 +189,13 @@ class NoDevice:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        meant = f"; did you mean {self.near!r}?" if self.near else ""
+        suggestion = f"; did you mean {self.near!r}?" if self.near else ""
         is_known = self.why is not None
         return Diagnostic(
             code="RL558",
             title=f"there is no device {self.given!r} here"
             if is_known
-            else f"torch knows no device {self.given!r}{meant}",
+            else f"torch knows no device {self.given!r}{suggestion}",
             primary=None,
             notes=() if self.why is None else (f"torch says: {self.why}",),
             help="`python -m pyrelay doctor` lists the devices; without `device` the model is made "

@@ -22,10 +22,10 @@ class NoOperator:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        meant = f"; did you mean `{self.near}`?" if self.near else ""
+        suggestion = f"; did you mean `{self.near}`?" if self.near else ""
         return Diagnostic(
             code="RL580",
-            title=f"{self.given} is no operator{meant}",
+            title=f"{self.given} is no operator{suggestion}",
             primary=None,
             help=self.help,
         )
@@ -43,10 +43,10 @@ class NoKey:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        meant = f"; did you mean `{self.near}`?" if self.near else ""
+        suggestion = f"; did you mean `{self.near}`?" if self.near else ""
         return Diagnostic(
             code="RL581",
-            title=f"{self.given} is no key{meant}",
+            title=f"{self.given} is no key{suggestion}",
             primary=None,
             help="keys are devices ('cpu', 'cuda'), dtypes ('float16'), classes of dtypes "
             "('float', 'half', 'int', 'bool') and modes: Tracing = dispatch.mode('Tracing')",

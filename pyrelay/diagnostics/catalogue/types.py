@@ -73,15 +73,15 @@ class ArgumentMismatch:
     why: str
     way: str | None
     cast: Cast | None = None
-    told: tuple[str, Label] | None = None
+    witness: tuple[str, Label] | None = None
     """What a parameter with type parameters has to be here, and because of which argument."""
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
         places = [self.declared]
         places += [] if self.origin is None else [self.origin]
-        places += [] if self.told is None else [self.told[1]]
-        wanted = self.wanted if self.told is None else self.told[0]
+        places += [] if self.witness is None else [self.witness[1]]
+        wanted = self.wanted if self.witness is None else self.witness[0]
         says_more = self.actual not in self.why
         return Diagnostic(
             code="RL202",
@@ -174,16 +174,16 @@ class CellMismatch:
     """
 
     span: Span
-    held: str
+    content: str
     actual: str
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL218",
-            title=f"the cell holds {self.held}, not {self.actual}",
+            title=f"the cell holds {self.content}, not {self.actual}",
             primary=Label(self.span, f"this is {self.actual}"),
-            help=f"convert it to {self.held}, or make a cell of its own: `relay.ref(v)`",
+            help=f"convert it to {self.content}, or make a cell of its own: `relay.ref(v)`",
         )
 
 

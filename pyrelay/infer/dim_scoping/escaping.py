@@ -53,8 +53,8 @@ class _Search:
             found = list(self._problem(kept, names, "what one run makes is kept for the next"))
             yield from found
             if not found and function not in called_once:
-                said = f"`{function.name}`" if function.name else "this function"
-                yield from self._problem(ty.result, names, f"{said} may run more than once")
+                subject = f"`{function.name}`" if function.name else "this function"
+                yield from self._problem(ty.result, names, f"{subject} may run more than once")
 
     def mentions(self) -> Iterator[Problem]:
         """Return the mistakes of global functions that are passed on, for calls that nobody

@@ -6,7 +6,7 @@ nor does a tensor of shape `(N*K,)` determine either of two factors.
 
 from __future__ import annotations
 
-from ...analysis.solved_sizes import Untold, untold_sizes_of
+from ...analysis.solved_sizes import Undetermined, undetermined_sizes_of
 from ...diagnostics.catalogue.data import SizeNotShown
 from ...diagnostics.diagnostic import Problem
 from ...ir.expr import Function
@@ -15,10 +15,10 @@ from ...ir.types import dim_names, dims
 
 def hidden_sizes(function: Function) -> list[Problem]:
     """Return the first place in a typed function that needs a size which nothing determines."""
-    return [_problem(function, found) for found in untold_sizes_of(function)[:1]]
+    return [_problem(function, found) for found in undetermined_sizes_of(function)[:1]]
 
 
-def _problem(function: Function, found: Untold) -> Problem:
+def _problem(function: Function, found: Undetermined) -> Problem:
     holder = next((p for p in function.params if p.ty and found.name in dim_names(p.ty)), None)
     if holder is None or holder.ty is None:
         return SizeNotShown(found.node.span, found.name, "", "", function.span)

@@ -78,60 +78,60 @@ def after_operands(call: Call, compared: Sequence[Binding]) -> Expr:
     return let((*bindings, *compared), replace(call, args=tuple(args)))
 
 
-def without_untold(function: Function) -> Function:
+def without_undetermined(function: Function) -> Function:
     """Return a typed function without comparisons of sizes that no value before them shows, such as
     a size that is only in the type of a function."""
     calls = (n for n in post_order(function) if isinstance(n, Call))
     if not any(call.callee is equal_sizes for call in calls):
         return function
-    told = run(_told(function, frozenset()))
-    assert isinstance(told, Function)
-    return told
+    determined = run(_checked(function, frozenset()))
+    assert isinstance(determined, Function)
+    return determined
 
 
-def _told(expr: Expr, known: frozenset[Dim]) -> Steps[Expr]:
+def _checked(expr: Expr, known: frozenset[Dim]) -> Steps[Expr]:
     """Return an expression without such comparisons where values show the known sizes."""
     match expr:
         case Function(params, body):
-            inner = yield _told(body, known.union(*(shown(p.ty) for p in params)))
+            inner = yield _checked(body, known.union(*(shown(p.ty) for p in params)))
             return expr if inner is body else replace(expr, body=inner)
         case LetBlock():
-            return (yield from _told_block(expr, known))
+            return (yield from _checked_block(expr, known))
         case Match(value, clauses):
-            changed = yield _told(value, known)
+            changed = yield _checked(value, known)
             made: list[Clause] = []
             for clause in clauses:
                 found = known.union(*(shown(v.ty) for v in pattern_vars(clause.pattern)))
                 guard = clause.guard
                 if guard is not None:
-                    guard = yield _told(guard, found)
-                made.append(replace(clause, guard=guard, body=(yield _told(clause.body, found))))
+                    guard = yield _checked(guard, found)
+                made.append(replace(clause, guard=guard, body=(yield _checked(clause.body, found))))
             return replace(expr, value=changed, clauses=tuple(made))
         case _:
             inside: list[Expr] = []
             for child in children(expr):
-                told = child if isinstance(child, Atom) else (yield _told(child, known))
-                inside.append(told)
+                determined = child if isinstance(child, Atom) else (yield _checked(child, known))
+                inside.append(determined)
             return rebuild(expr, inside)
 
 
-def _told_block(block: LetBlock, known: frozenset[Dim]) -> Steps[Expr]:
+def _checked_block(block: LetBlock, known: frozenset[Dim]) -> Steps[Expr]:
     blocks, end = spine(block)
     kept: list[tuple[LetBlock, list[Binding]]] = []
     for each in blocks:
         kept.append((each, []))
         for binding in each.bindings:
-            value = yield _told(binding.value, known)
-            if not _is_untold(value, known):
+            value = yield _checked(binding.value, known)
+            if not _is_undetermined(value, known):
                 kept[-1][1].append(replace(binding, value=value))
             known = known.union(shown(binding.var.ty))
-    result: Expr = yield _told(end, known)
+    result: Expr = yield _checked(end, known)
     for each, bindings in reversed(kept):
         result = replace(each, bindings=tuple(bindings), body=result) if bindings else result
     return result
 
 
-def _is_untold(value: Expr, known: frozenset[Dim]) -> bool:
+def _is_undetermined(value: Expr, known: frozenset[Dim]) -> bool:
     if not isinstance(value, Call) or value.callee is not equal_sizes:
         return False
     names = {u.name for d in needed(value) for u in uncovered(d, known) if u.name is not None}

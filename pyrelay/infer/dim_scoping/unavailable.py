@@ -17,21 +17,21 @@ from ...operators.composite.model import initial
 from ..solver import Solver
 
 
-def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]:
+def undetermined_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]:
     """Return a mistake for each size in the attributes of a call that no parameter of its function
     mentions and that the running program does not find."""
     found: dict[tuple[str, int], Problem] = {}
     for function in functions:
-        told = shown_by(function)
+        determined = shown_by(function)
         for node in post_order(function.body):
             if not isinstance(node, Call) or not node.attrs:
                 continue
-            if node.callee is initial and _is_open(node.attrs["size"], told, solver):
+            if node.callee is initial and _is_open(node.attrs["size"], determined, solver):
                 place = node.attrs["path"], id(function)
                 found.setdefault(place, OpenParameter(node.span, node.attrs["path"]))
                 continue
             for name in _names(node.attrs):
-                if name not in told and not solver.is_existential(name):
+                if name not in determined and not solver.is_existential(name):
                     place = name, id(function)
                     found.setdefault(place, UntoldSize(node.span, name, function.name))
     return list(found.values())
@@ -53,12 +53,12 @@ def with_bound_size(
     return Substitution({**own.dims, name: solver.fresh_dim_hole()}, own.types)
 
 
-def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver) -> bool:
+def _is_open(size: tuple[Dim, ...] | None, determined: frozenset[str], solver: Solver) -> bool:
     """Return whether nothing says the shape of a parameter that is made here."""
     if size is None:
         return True
     names = _names({"size": size})
-    return any(n not in told and not solver.is_existential(n) for n in names)
+    return any(n not in determined and not solver.is_existential(n) for n in names)
 
 
 def _names(attrs: Mapping[str, Any]) -> Iterator[str]:

@@ -212,12 +212,12 @@ def explain_argument(
     name = _called(call, declared)
     place, parameter, written = call.span, f"argument {position + 1}", wanted
     role, means = _passed_role(call, position), None
-    teller: int | None = None
+    witness: int | None = None
     if declared is not None:
         variable = declared.params[position]
         place, parameter = variable.span, variable.name
         written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
-        teller = _teller(declared, position)
+        witness = _teller(declared, position)
         role = f" as `{parameter}`"
     elif isinstance(call.callee, Var) and isinstance(call.callee.ty, FnType):
         means = Label(call.callee.span, f"`{name}` is {show(call.callee.ty)}")
@@ -242,7 +242,7 @@ def explain_argument(
         if is_open and _differ_in_sizes(actual, wanted)
         else _way_out(operand_text(argument), actual, wanted),
         _argument_cast(argument, call, actual, wanted),
-        None if teller is None else _told(call.args[teller], show(wanted), types[teller]),
+        None if witness is None else _shown_by(call.args[witness], show(wanted), types[witness]),
     )
 
 
@@ -297,11 +297,11 @@ def _type_vars(ty: Type | None) -> frozenset[str]:
     return frozenset(p.name for p in subtypes(ty or UNIT) if isinstance(p, TypeVar))
 
 
-def _told(teller: Expr, wanted: str, actual: Type) -> tuple[str, Label]:
+def _shown_by(witness: Expr, wanted: str, actual: Type) -> tuple[str, Label]:
     """Return what a parameter has to be here, and the argument because of which."""
     shown = show(INT if isinstance(actual, SizeType) else actual)
-    name = f"`{teller.name}`" if isinstance(teller, Var) and teller.name else "this"
-    return wanted, Label(teller.span, f"{name} is {shown}")
+    name = f"`{witness.name}`" if isinstance(witness, Var) and witness.name else "this"
+    return wanted, Label(witness.span, f"{name} is {shown}")
 
 
 def _differ_in_sizes(actual: Type, wanted: Type) -> bool:

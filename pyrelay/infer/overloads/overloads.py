@@ -151,8 +151,8 @@ def _of_opened(call: OperatorCall, solver: Solver) -> Reading:
 
 def _field(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
     at = Site(call, solver)
-    meant = read_field(call, at.operand(0), solver, adts)
-    return Reading(at.operands, meant)
+    found = read_field(call, at.operand(0), solver, adts)
+    return Reading(at.operands, found)
 
 
 def _chosen(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:

@@ -41,7 +41,7 @@ def _templates(function: Function) -> dict[Var, int]:
     if not names:
         return {}
     mentioned: Counter[Var] = Counter()
-    told: Counter[Var] = Counter()
+    passed: Counter[Var] = Counter()
     own: dict[Var, int] = {}
     for node in post_order(function):
         match node:
@@ -51,14 +51,14 @@ def _templates(function: Function) -> dict[Var, int]:
             case Var():
                 mentioned[node] += 1
             case Call(callee, args) if not isinstance(callee, Op):
-                told.update(part for part in (callee, *args) if isinstance(part, Var))
+                passed.update(part for part in (callee, *args) if isinstance(part, Var))
             case _:
                 pass
     outside = {var: mentioned[var] - count for var, count in own.items()}
     return {
         var: count
         for var, count in outside.items()
-        if mentioned[var] == told[var] and 1 < count <= _LIMIT
+        if mentioned[var] == passed[var] and 1 < count <= _LIMIT
     }
 
 

@@ -148,7 +148,7 @@ def type_of_body(code: Callable[[tuple[Value, ...], Mapping[str, Any]], Value | 
         try:
             found = code(tuple(args), call.attrs)
         except Clash as clash:
-            message = re.sub(r"^`\w+`", f"`{call.said}`", clash.message)
+            message = re.sub(r"^`\w+`", f"`{call.name}`", clash.message)
             call.clash(message, *(i for i, t in enumerate(types) if t != UNIT), help=clash.help)
         assert found is not None, (
             "a body without a type rule beside it says something of every call"

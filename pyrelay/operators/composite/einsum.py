@@ -23,7 +23,7 @@ from ...ir.op import (
     attribute,
     operand,
 )
-from ...ir.rules import broadcast_dims, common_dtype, told_dim
+from ...ir.rules import broadcast_dims, common_dtype, joined_dim
 from ...ir.types import TensorType, TupleType, Type, show
 from ..matrices.products import diagonal
 from ..primitive import create, reduce, view
@@ -86,7 +86,7 @@ def _joined(call: RuleCall, label: str, have: Dim | None, size: Dim) -> Dim:
     if label not in call.attrs["equation"]:  # a dim of an ellipsis: these broadcast
         return broadcast_dims(call, have, size)
     call.solver.unify_dims(have, size)
-    return told_dim(call, have, size)
+    return joined_dim(call, have, size)
 
 
 def _einsum_grad(p: Pullback) -> tuple[Value]:

@@ -62,7 +62,7 @@ def _sides(call: RuleCall, matrix: TensorType, sides: TensorType) -> TensorType:
     """Return the type of the solutions of systems with matrices of one type and right-hand sides
     of another, neither of them a vector. Raises Stuck or Clash."""
     message = (
-        f"`{call.said}` takes right-hand sides with a row for each row of `input`: "
+        f"`{call.name}` takes right-hand sides with a row for each row of `input`: "
         f"{show(matrix)} and {show(sides)} do not fit"
     )
     call.unify_dims(sides.shape[-2], matrix.shape[-1], 1, message)

@@ -20,9 +20,9 @@ def matrices(call: RuleCall, index: int = 0) -> TensorType:
     precision or better. Raises Stuck or Clash."""
     ty = floating(call, index)
     if ty.rank < 2:
-        call.clash(f"`{call.said}` takes a matrix or a batch of matrices, not {show(ty)}", index)
+        call.clash(f"`{call.name}` takes a matrix or a batch of matrices, not {show(ty)}", index)
     if isinstance(ty.dtype, DType) and ty.dtype.name in _NARROW:
-        message = f"`{call.said}` computes in float32 or float64, not in {ty.dtype}"
+        message = f"`{call.name}` computes in float32 or float64, not in {ty.dtype}"
         call.clash(message, index, cast=(index, float32))
     return ty
 
@@ -36,7 +36,7 @@ def square_matrices(call: RuleCall, index: int = 0) -> TensorType:
         call.solver.unify_dims(rows, columns)
     except Clash:
         found = f"{rows} rows and {columns} columns"
-        call.clash(f"`{call.said}` takes square matrices: {show(ty)} has {found}", index)
+        call.clash(f"`{call.name}` takes square matrices: {show(ty)} has {found}", index)
     return ty
 
 

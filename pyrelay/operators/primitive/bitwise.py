@@ -21,7 +21,7 @@ def _of_bits(call: RuleCall, dtype: AnyDType) -> AnyDType:
     if is_float(call.known_dtype(dtype)):
         ty = show(TensorType(call.tensor(0).shape, dtype))
         help_ = _HELP_XOR if call.op.name == "bitwise_xor" else _HELP
-        call.clash(f"`{call.said}` takes Bools or integers, not {ty}", 0, help=help_)
+        call.clash(f"`{call.name}` takes Bools or integers, not {ty}", 0, help=help_)
     return dtype
 
 

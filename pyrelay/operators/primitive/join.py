@@ -26,7 +26,7 @@ from ...ir.op import (
     attribute,
     operand,
 )
-from ...ir.rules import axis, common_dtype, told_dim
+from ...ir.rules import axis, common_dtype, joined_dim
 from ...ir.types import TensorType, TupleType, Type, show
 from ..shared import joining, moving
 from ..shared.operands import as_tensor, as_tensors, fields, on_tensor
@@ -79,15 +79,15 @@ def joined_shape(call: RuleCall, tensors: Sequence[TensorType], dim: int) -> tup
     Raises Clash."""
     _unify_but(call, tensors, dim)
     total = sum((t.shape[dim] for t in tensors), ZERO)
-    shape = told_shape(call, tensors)
+    shape = merged_shape(call, tensors)
     return (*shape[:dim], total, *shape[dim + 1 :])
 
 
-def told_shape(call: RuleCall, tensors: Sequence[TensorType]) -> tuple[Dim, ...]:
+def merged_shape(call: RuleCall, tensors: Sequence[TensorType]) -> tuple[Dim, ...]:
     """Return the shape of tensors, in each dim that of the tensor that says most."""
     shape = tensors[0].shape
     for other in tensors[1:]:
-        shape = tuple(told_dim(call, b, a) for a, b in zip(shape, other.shape, strict=True))
+        shape = tuple(joined_dim(call, b, a) for a, b in zip(shape, other.shape, strict=True))
     return shape
 
 
@@ -138,7 +138,7 @@ def _stack_type(call: RuleCall) -> Type:
     tensors = parts(call)
     dim = axis(call, call.attrs["dim"], tensors[0].rank + 1)
     _unify_but(call, tensors, None)
-    shape = told_shape(call, tensors)
+    shape = merged_shape(call, tensors)
     count = Dim.of(len(tensors))
     return TensorType((*shape[:dim], count, *shape[dim:]), common_dtype(call, tensors))
 

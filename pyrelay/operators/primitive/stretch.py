@@ -28,7 +28,7 @@ from ..host.sizes import SizesDiffer
 def _size(call: RuleCall) -> Type:
     source, size = call.tensor(0), tuple(map(call.solver.resolve_dim, call.attrs["size"]))
     if len(size) != source.rank:
-        call.clash(f"`{call.said}` keeps the rank", 0)
+        call.clash(f"`{call.name}` keeps the rank", 0)
     narrow, wide = (source.shape, size) if call.op is stretch else (size, source.shape)
     for have, want in zip(narrow, wide, strict=True):
         numbers = have.constant, want.constant

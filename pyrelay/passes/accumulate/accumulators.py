@@ -53,13 +53,13 @@ def accumulators_of(
             if not is_sum or (param, ()) in taken:
                 continue
             accumulator = _accumulator(flow, param)
-            if accumulator is not None and _are_told(group, taken | accumulator.leaves):
+            if accumulator is not None and _are_determined(group, taken | accumulator.leaves):
                 found.append(accumulator)
                 taken |= accumulator.leaves
     return _worth(found)
 
 
-def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
+def _are_determined(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
     """Return whether no function needs a size that only parameters which become lists show."""
     for function in group.values():
         lists = [p for p in function.params if (p, ()) in gone]

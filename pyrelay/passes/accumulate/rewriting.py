@@ -234,7 +234,7 @@ class _Entrance(Rewriter):
         super().__init__(module)
         self._deferral: Final = deferral
         self._names: Final = Names(sizes_in(function))
-        self._told: Final = frozenset(dim for p in function.params for dim in shown(p.ty))
+        self._shown: Final = frozenset(dim for p in function.params for dim in shown(p.ty))
         self._defined: Final = definitions(function)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
@@ -289,8 +289,8 @@ class _Entrance(Rewriter):
     ) -> Value:
         """Return the sum of the terms in a list and what the accumulator was entered with."""
         kind = accumulator.kind.under(sizes)
-        told = self._told.union(shown(type_of(start)))
-        shapes = [tuple(_or_nothing(d, told) for d in t.shape) for t in kind.types]
+        shown_here = self._shown.union(shown(type_of(start)))
+        shapes = [tuple(_or_nothing(d, shown_here) for d in t.shape) for t in kind.types]
         total = kind.total(collected(terms, kind.types, shapes))
         defined = self._defined.get(start)
         if isinstance(defined, Call) and defined.callee is full:
@@ -300,7 +300,7 @@ class _Entrance(Rewriter):
         return total if is_zero else terms.builder.value(start) + total
 
 
-def _or_nothing(dim: Dim, told: AbstractSet[Dim]) -> Dim:
+def _or_nothing(dim: Dim, shown_here: AbstractSet[Dim]) -> Dim:
     """Return a dim of terms, or 0 where nothing but the terms shows it: where there are none, no
     size of them is in their sum."""
-    return ZERO if any(uncovered(dim, told)) else dim
+    return ZERO if any(uncovered(dim, shown_here)) else dim

@@ -144,31 +144,31 @@ class Sweep(Adjoints):
     def _add_to_shadow(self, ref: Expr, content: Type, cts: list[Expr | None]) -> None:
         """Add the cotangents of a content that was read to those in the shadow."""
         builder, span = self.builder, self.builder.span
-        place, held = self._tools.shadows.of(builder, self.work.run, ref)
+        place, stored = self._tools.shadows.of(builder, self.work.run, ref)
         _, constructor = self._tools.shadows.boxed(content, span)
         given = [
             self.zero(leaf) if ct is None else builder.value(ct)
             for leaf, ct in zip(self.leaves.of(content), cts, strict=True)
         ]
-        name = self.leaves.data(held).constructors[constructor]
-        more = builder.construct(held.name, name, given, held)
-        before = builder.bind(RefRead(place.atom, held, span=span), "ct")
-        self._write_shadow(place, self.cotangents.add(builder, held, before.atom, more.atom))
+        name = self.leaves.data(stored).constructors[constructor]
+        more = builder.construct(stored.name, name, given, stored)
+        before = builder.bind(RefRead(place.atom, stored, span=span), "ct")
+        self._write_shadow(place, self.cotangents.add(builder, stored, before.atom, more.atom))
 
     def _take_shadow(self, ref: Expr, content: Expr, *, forget: bool) -> None:
         """Pass the cotangents in the shadow on to the content that was written."""
         builder, span = self.builder, self.builder.span
-        place, held = self._tools.shadows.of(builder, self.work.run, ref)
+        place, stored = self._tools.shadows.of(builder, self.work.run, ref)
         if self.is_varied_anywhere(content):
             box, constructor = self._tools.shadows.boxed(type_of(content), span)
             callee = Constructor(box.name, constructor, span=span)
             made = Call(callee, (content,), ty=box, span=span)
-            ct = builder.bind(RefRead(place.atom, held, span=span), "ct")
+            ct = builder.bind(RefRead(place.atom, stored, span=span), "ct")
             assert isinstance(ct.atom, Var)
             self.code.effects.add(ct.atom)
             reverse_construction(self, made, [ct.atom])
         if forget:
-            self._write_shadow(place, self.zero(held))
+            self._write_shadow(place, self.zero(stored))
 
     def _write_shadow(self, place: Value, value: Value) -> None:
         done = self.builder.bind(RefWrite(place.atom, value.atom, UNIT, span=self.builder.span))

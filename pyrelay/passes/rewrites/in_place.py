@@ -108,29 +108,29 @@ class _Finder:
         types = frozenset(_content(w) for w in made)
         if not types:
             return
-        held = RefAliasing(module, types, self._opaque, made)
-        held.lost.update(_content(w) for w in writes if w not in made)
+        aliasing = RefAliasing(module, types, self._opaque, made)
+        aliasing.lost.update(_content(w) for w in writes if w not in made)
         for write, descent in made.items():
-            self._take_part(held, write, descent)
-        held.settle()
+            self._take_part(aliasing, write, descent)
+        aliasing.settle()
         for write, descent in made.items():
-            if _content(write) not in held.lost:
-                self.descents[write] = self._without_products(held, descent)
+            if _content(write) not in aliasing.lost:
+                self.descents[write] = self._without_products(aliasing, descent)
 
-    def _take_part(self, held: RefAliasing, write: RefWrite, descent: _Descent) -> None:
+    def _take_part(self, aliasing: RefAliasing, write: RefWrite, descent: _Descent) -> None:
         """Note what a descent reads when the write is made, and lose what must not be among it."""
-        place = held.place[write]
+        place = aliasing.place[write]
         for step in descent.steps:
-            held.lost.update(held.by(step.grad))
-            held.use_at(step.param, place)
+            aliasing.lost.update(aliasing.by(step.grad))
+            aliasing.use_at(step.param, place)
 
-    def _without_products(self, held: RefAliasing, descent: _Descent) -> _Descent:
+    def _without_products(self, aliasing: RefAliasing, descent: _Descent) -> _Descent:
         """Return the descent with gradients that are products left out, unless a factor may be a
         parameter, which a step before this one would have changed."""
         steps: list[_Step] = []
         spare = set(descent.spare)
         for step in descent.steps:
-            if step.factors is None or any(held.by(v) for v in step.factors):
+            if step.factors is None or any(aliasing.by(v) for v in step.factors):
                 steps.append(replace(step, factors=None))
                 continue
             steps.append(step)

@@ -163,7 +163,7 @@ class _Block:
     def _first(self, run: Sequence[Var]) -> Var:
         return min(run, key=self._position.__getitem__)
 
-    def _is_told(self, run: Sequence[Var], pieces: Mapping[Var, _Piece]) -> bool:
+    def _is_determined(self, run: Sequence[Var], pieces: Mapping[Var, _Piece]) -> bool:
         """Return whether the sizes of a run are known where the first of it is made."""
         known = pieces[self._first(run)].names
         return all(pieces[v].names <= known for v in run)
@@ -180,7 +180,7 @@ class _Block:
         for calls in groups.values():
             cuts = {var: self._cut(call) for var, call in calls.items()}
             for run in _runs(cuts):
-                if self._is_worth(run, cuts) and self._is_told(run, cuts):
+                if self._is_worth(run, cuts) and self._is_determined(run, cuts):
                     new = self._joined_call([calls[v] for v in run], run)
                     changes.append(_Change(run, new))
         return changes
@@ -260,7 +260,7 @@ class _Block:
             _Change(run, _split(run, pieces[run[0]]))
             for pieces in cut.values()
             for run in _runs(pieces)
-            if len(run) > 1 and _is_all(run, pieces) and self._is_told(run, pieces)
+            if len(run) > 1 and _is_all(run, pieces) and self._is_determined(run, pieces)
         ]
 
 

@@ -37,8 +37,8 @@ class Homes:
             if not isinstance(source, Model | TensorRecord):
                 continue
             home = source.home
-            held = source.tree if isinstance(source, TensorRecord) else source.params_tree()
-            if home.blueprint.spec.definition is wanted and _shapes(held) == shapes:
+            records = source.tree if isinstance(source, TensorRecord) else source.params_tree()
+            if home.blueprint.spec.definition is wanted and _shapes(records) == shapes:
                 return home
         return None
 
@@ -69,8 +69,8 @@ def passed_on(function: Function, translation: Translation) -> Numbers:
     parameters are, as they came."""
     values = translation.signature.values
     given = zip(function.params[len(function.params) - len(values) :], values, strict=True)
-    held = {var: Recorded(p.params, p.name) for var, p in given if p.params is not None}
-    if not held:
+    records = {var: Recorded(p.params, p.name) for var, p in given if p.params is not None}
+    if not records:
         return None
     blocks, end = spine(function.body)
     known = {b.var: b.value for block in blocks for b in block.bindings}
@@ -81,7 +81,7 @@ def passed_on(function: Function, translation: Translation) -> Numbers:
         return expr
 
     def place(expr: Expr) -> Numbers:
-        return held.get(expr) if isinstance(expr, Var) else None
+        return records.get(expr) if isinstance(expr, Var) else None
 
     whole = resolved(end)
     if isinstance(whole, Tuple):

@@ -123,8 +123,8 @@ class Vocabulary:
     ) -> Expr:
         """Return what a call of an operator of Relay means. Raises CheckError."""
         try:
-            said = {name: value for name, value in attrs.items() if name != "attrs_type_key"}
-            return op.call(args, said, span)
+            given_attrs = {name: value for name, value in attrs.items() if name != "attrs_type_key"}
+            return op.call(args, given_attrs, span)
         except BadSignature as error:
             places = None if error.name is None else argument_place(error.name, span)
             place = span if places is None else places[0]

@@ -355,14 +355,14 @@ def _by_type(
     return Call(by_type, (choice, value), attrs, span=use.span)
 
 
-def _alternative(use: _Use, meant: Family | Otherwise) -> Steps[Function]:
+def _alternative(use: _Use, member: Family | Otherwise) -> Steps[Function]:
     """Return what the use is of the values of one type, as a function."""
     var, mark = Var("self", span=use.span), use.cx.env.mark()
     inner = use.on(var)
-    if isinstance(meant, Family):
-        body = yield _on_classes(inner, meant, meant.members)
+    if isinstance(member, Family):
+        body = yield _on_classes(inner, member, member.members)
     else:
-        body = yield meant(inner.value)
+        body = yield member(inner.value)
     use.cx.env.undo(mark)
     return Function((var,), body, span=use.span)
 

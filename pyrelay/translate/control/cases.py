@@ -113,7 +113,7 @@ class _Cases:
         self._is_whole = self._is_whole or (case.guard is None and takes_rest)
         if len(found) == 1 and takes_all(found[0].pattern):
             left = only_class(cx, self._subject) if self._reads_fields(case) else None
-            found = [self._told(found[0], left)]
+            found = [self._narrowed(found[0], left)]
         mark = cx.env.mark()
         if len(found) == 1:
             yield self._one(found[0], case, arm)
@@ -147,7 +147,7 @@ class _Cases:
         others = () if entry is None or self._is_whole else not_of(self._cx, entry)
         self.clauses.extend(excluded([c for c in others if c not in self._taken], span))
 
-    def _told(self, found: Alternative, left: DataConstructor | None) -> Alternative:
+    def _narrowed(self, found: Alternative, left: DataConstructor | None) -> Alternative:
         """Return the pattern that takes everything as one for what the cases before have left: the
         only class, or a value that is not None."""
         span = found.pattern.span

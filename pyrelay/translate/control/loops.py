@@ -21,7 +21,7 @@ from ...ir.types import UNKNOWN, Type
 from ..context import Context
 from ..lists.list_append import hold_elements_of
 from ..models.passed_models import note_elements
-from ..names.alias_check import held_in_loop, lists_held, lists_in
+from ..names.alias_check import aliased_in_loop, lists_aliased, lists_in
 from ..names.assumptions import know
 from ..names.environment import Bound, Holder, Unbound
 from ..names.flow import has_break, names_of
@@ -238,8 +238,8 @@ def _optional(cx: Context, name: str) -> Type | None:
 
 def _enter(cx: Context, head: _Head, frame: Frame) -> None:
     """Make the names that the loop assigns stand for what a round finds."""
-    held = held_in_loop(cx, head.stmt.body) if cx.writes_items else {}
-    kept_lists = lists_held(cx, head.stmt.body)
+    aliased = aliased_in_loop(cx, head.stmt.body) if cx.writes_items else {}
+    kept_lists = lists_aliased(cx, head.stmt.body)
     if isinstance(head.stmt, ast.For):
         why = "the loop runs over this list"
         over = {n.id: Holder(cx.span(n), why) for n in lists_in(cx, head.stmt.iter)}
@@ -248,7 +248,7 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
     for name in frame.flow.assigned[head.stmt]:
         known = cx.env.find(name)
         if name in params and isinstance(known, Bound):
-            holder = known.holder or kept_lists.get(name) or held.get(name)
+            holder = known.holder or kept_lists.get(name) or aliased.get(name)
             # Later rounds may find another function; models and their records must stay what
             # they are.
             kept = Bound(

@@ -227,14 +227,14 @@ def hold_captured(cx: Context, subject: ast.expr, pattern: ast.pattern) -> None:
     alternatives = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
     is_whole = any(isinstance(p, ast.MatchAs) and p.name is not None for p in alternatives)
     shared = lists_shared(cx, subject)
-    held = {s.name for s in shared if not s.part and (s.inside or is_whole) and s.name in cx.grown}
-    cx.hold(((n.id, cx.span(n)) for n in mentions(subject, held)), ELSEWHERE)
+    names = {s.name for s in shared if not s.part and (s.inside or is_whole) and s.name in cx.grown}
+    cx.hold(((n.id, cx.span(n)) for n in mentions(subject, names)), ELSEWHERE)
 
 
 def hold_elements_of(cx: Context, iterable: ast.expr) -> None:
     """Note that the names which a loop binds may hold the lists that the elements are."""
-    held = {s.name for s in lists_shared(cx, iterable) if s.inside and not s.part}
-    names = mentions(iterable, {n for n in held if n in cx.grown})
+    inner = {s.name for s in lists_shared(cx, iterable) if s.inside and not s.part}
+    names = mentions(iterable, {n for n in inner if n in cx.grown})
     cx.hold(((n.id, cx.span(n)) for n in names), ELSEWHERE)
 
 

@@ -122,9 +122,9 @@ def mentions(node: ast.expr, names: set[str]) -> Iterator[ast.Name]:
         yield ast.copy_location(ast.Name(name, ast.Load()), node)
 
 
-def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     """Return the names whose tensors another name or a list may hold when the next round of a loop
-    finds them. A list itself is not its elements: `lists_held` looks at lists."""
+    finds them. A list itself is not its elements: `lists_aliased` looks at lists."""
     found: dict[str, Holder] = {}
     for stmt in statements_in(body):
         value = stored_by(cx, stmt)
@@ -148,7 +148,7 @@ def _items_assigned(stmt: ast.stmt) -> set[str]:
     return {b.id for b in bases if isinstance(b, ast.Name)}
 
 
-def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+def lists_aliased(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     """Return the grown names whose lists another value may hold when the next round of a loop finds
     them: those that a round puts into a value or a cell, and those that it takes out of one."""
     found: dict[str, Holder] = {}

@@ -119,15 +119,15 @@ class _Rewriter:
         if isinstance(stmt, ast.While):
             return stmt  # evaluated before every round, and has nothing to take out
         for name in _HELD:
-            held = getattr(stmt, name, None)
-            if not isinstance(held, ast.expr) or not _has_taken(held):
+            value = getattr(stmt, name, None)
+            if not isinstance(value, ast.expr) or not _has_taken(value):
                 continue
             stands = isinstance(stmt, ast.Expr) or (
                 isinstance(stmt, ast.Assign)
                 and len(stmt.targets) == 1
                 and isinstance(stmt.targets[0], ast.Name)
             )
-            new = run(self._inside(held) if stands and is_pop(held) else self._taken(held))
+            new = run(self._inside(value) if stands and is_pop(value) else self._taken(value))
             return _with(stmt, **{name: new})
         return stmt
 

@@ -51,7 +51,7 @@ class TypeTooLarge:
 
 
 @dataclass(frozen=True, slots=True)
-class UntoldParameter:
+class UndeterminedParameter:
     """The type of a parameter cannot be inferred: it has no annotation, or an open one.
 
     Its uses are valid for several types, and the function is not called where the types of its
@@ -78,7 +78,7 @@ class UntoldParameter:
 
 
 @dataclass(frozen=True, slots=True)
-class UntoldResult:
+class UndeterminedResult:
     """The result type of a function cannot be inferred.
 
     Several types are possible, as for a local function that is returned; or the function calls
