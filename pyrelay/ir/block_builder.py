@@ -37,7 +37,7 @@ class BlockBuilder:
 
     def extend(self, other: BlockBuilder) -> None:
         """Add the bindings of another body after all others."""
-        self._blocks += other._blocks
+        self._blocks.extend(other._blocks)
 
     def close(self, result: Expr) -> Expr:
         """Return all bindings over the expression that ends the body."""

@@ -1,4 +1,4 @@
-"""Sums of products in C: every sort of dim, operands that are computed, and what is made of sums."""
+"""Sums of products in C: every sort of dim, operands that are computed, and uses of the sums."""
 
 from __future__ import annotations
 
