@@ -13,6 +13,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, final
 
+from ..ir.constant import nearest
 from ..ir.declaration.elements import Elements, Place
 from ..ir.declaration.lowering import Elementwise, Pointwise, inside
 from ..ir.declaration.scalars import compute_dtype
@@ -30,7 +31,6 @@ from ..ir.expr import (
     type_of,
 )
 from ..ir.op import Op
-from ..ir.rounding import nearest
 from ..ir.traverse import Steps, run, spine
 from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
 from ..operators.shared.moving import broadcast_index

@@ -22,9 +22,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from ...ir.constant import nearest
 from ...ir.declaration.elements import Elements
 from ...ir.dims import Dim
-from ...ir.rounding import nearest
 from ...ir.types import (
     DType,
     DTypeKind,

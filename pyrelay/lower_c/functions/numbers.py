@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final, Protocol, final
 
+from ...ir.constant import nearest
 from ...ir.declaration.elements import Place
 from ...ir.declaration.lowering import Elementwise, Pointwise, inside
 from ...ir.declaration.scalars import compute_dtype
 from ...ir.dims import Dim
 from ...ir.expr import Call, type_of
 from ...ir.op import Op
-from ...ir.rounding import nearest
 from ...ir.types import DType, DTypeKind, bool_, float32, int64, is_float
 from ...kernels.plans.arithmetic import TermArithmetic, highest, lowest
 from ...kernels.plans.terms import Term, Terms

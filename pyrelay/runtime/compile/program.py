@@ -261,9 +261,7 @@ class Program:
         kernels = Kernels(backend, self.regions, module, device)
         data = self.data.representations
         fresh = self._gives_fresh
-        return compile_module(
-            module, self.entry, device, data, instead=kernels, gives_fresh=fresh
-        )
+        return compile_module(module, self.entry, device, data, instead=kernels, gives_fresh=fresh)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Return the value that the reference evaluator finds."""

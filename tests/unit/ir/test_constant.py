@@ -8,7 +8,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pyrelay.ir.rounding import nearest
+from pyrelay.ir.constant import nearest
 from pyrelay.ir.types import bfloat16, float16, float32
 
 
