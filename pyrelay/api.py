@@ -91,6 +91,21 @@ def vjp(f: Any, wrt: Wrt = None) -> Any:
     return _derived(Rule.VJP, f, wrt, has_aux=False)
 
 
+def jvp(f: Any, wrt: Wrt = None, *, has_aux: bool = False) -> Any:
+    """Return the derivative of a function in a direction: with `f: A -> B`, the function
+    `(primals, tangents) -> (value, tangent)` of two tuples.
+
+    `primals` are the arguments of `f`, `tangents` one direction for each parameter that `wrt`
+    names, by default for all with floats, of its shape and dtype. The tangent has the form of the
+    value: of data the same data, with zeros for integers. With `has_aux`, `f` returns
+    `(value, aux)`, and the result is `(value, tangent, aux)`. The program runs forward, once, and
+    keeps nothing: see Wengert, "A simple automatic derivative evaluation program", 1964, and
+    Siskind and Pearlmutter, "Perturbation confusion and referential transparency", 2005. Raises
+    CheckError.
+    """
+    return _derived(Rule.JVP, f, wrt, has_aux=has_aux)
+
+
 def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
     """Return the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
     names = (*rest, wrt) if wrt is not None else rest

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, assert_never, final
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..ir.expr import Differentiation, Options, Rule, Transform
 from ..ir.op import Clash, Stuck
-from ..ir.types import FnType, TupleType, Type, TypeHole, is_differentiable, show
+from ..ir.types import (
+    DTypeHole,
+    DTypeKind,
+    FnType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    is_differentiable,
+    show,
+    subtypes,
+)
 
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Problem
@@ -28,6 +39,8 @@ class TransformConstraint:
     """Those of the transform; in the end, with what it leaves to inference."""
     output: Type | None = None
     """The result of the function that is made, known to exist before the arguments are typed."""
+    tangents: Type | None = None
+    """The tuple of tangents that it takes, in forward mode."""
 
     def __post_init__(self) -> None:
         self.options = self.transform.options
@@ -49,15 +62,31 @@ class TransformConstraint:
         if self.output is None:
             # A call of what is made then shows the types of a lambda's parameters.
             self.output = solver.fresh()
-            solver.unify(self.result, FnType(function.params, self.output))
+            captured, params = self._split(function)
+            self.tangents = solver.fresh()
+            given = (TupleType(params), self.tangents) if self._is_forward else params
+            solver.unify(self.result, FnType((*captured, *given), self.output))
         for ty in (*function.params, function.result):
             if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
                 raise Stuck(solver.shallow(ty))
         function = solver.resolve(function)
         assert isinstance(function, FnType)
-        own = replace(function, params=function.params[self.transform.captures :])
+        own = replace(function, params=self._split(function)[1])
         self.options = _chosen(self.options, own)
+        if self._is_forward:
+            assert self.tangents is not None
+            wanted = tuple(own.params[i] for i in self.options.indices)
+            solver.unify(self.tangents, TupleType(wanted))
         solver.unify(self.output, _made(self.transform.rule, self.options, own))
+
+    @property
+    def _is_forward(self) -> bool:
+        return self.transform.rule is Rule.JVP
+
+    def _split(self, function: FnType) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+        """Return the parameters that are captured, and the function's own."""
+        count = self.transform.captures
+        return function.params[:count], function.params[count:]
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return what to tell the user."""
@@ -73,7 +102,7 @@ def _chosen(options: Differentiation, function: FnType) -> Differentiation:
     such parameters."""
     wrt = options.wrt
     if wrt is None:
-        floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
+        floats = tuple(i for i, ty in enumerate(function.params) if _holds_floats(ty))
         if not floats:
             raise Clash(
                 "no parameter of the function holds floats", help="declare one as Float or a tensor"
@@ -88,6 +117,17 @@ def _chosen(options: Differentiation, function: FnType) -> Differentiation:
             help="name each once, and write `single=False` where they are several",
         )
     return options
+
+
+def _holds_floats(ty: Type) -> bool:
+    """Return whether a value of a type can carry a derivative; a number literal with a fraction
+    becomes a float of some width."""
+    return is_differentiable(ty) or any(
+        isinstance(part, TensorType)
+        and isinstance(part.dtype, DTypeHole)
+        and part.dtype.weak is DTypeKind.FLOAT
+        for part in subtypes(ty)
+    )
 
 
 def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
@@ -107,6 +147,12 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((value, FnType((value,), cotangents)))
         case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
             raise AssertionError("what is made has the type of the function")
+        case Rule.JVP:
+            if not options.has_aux:
+                return TupleType((value, value))
+            assert isinstance(value, TupleType)
+            loss, aux = value.fields
+            return TupleType((loss, loss, aux))
         case _:
             assert_never(rule)
 

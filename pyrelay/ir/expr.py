@@ -219,7 +219,8 @@ class Transform:
 
     With `f: (A1, ..., An) -> B`, and `Awrt` the types of the parameters that `options` names: grad
     gives `(A...) -> Awrt` (a tuple if there are several), value_and_grad `(A...) -> (B, Awrt)`, vjp
-    `(A...) -> (B, fn(B) -> Awrt)`. With `has_aux`, `B` is `(loss, aux)`. custom_vjp gives `f`
+    `(A...) -> (B, fn(B) -> Awrt)`. jvp gives `((A...), (Awrt...)) -> (B, B)`, of two tuples. With
+    `has_aux`, `B` is `(loss, aux)`, and jvp gives `(loss, tangent, aux)`. custom_vjp gives `f`
     itself, with a derivative that the user writes: `rules` are a forward function
     `(A...) -> (B, R)` and a backward function `(R, B) -> Awrt`. checkpoint gives `f`, whose
     backward pass computes again what `policy` does not name; held gives `f`, its result constant.

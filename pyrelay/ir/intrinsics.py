@@ -17,6 +17,7 @@ class Intrinsic(Enum):
     VJP = "vjp"
     CUSTOM_VJP = "custom_vjp"
     CHECKPOINT = "checkpoint"
+    JVP = "jvp"
     STOP_GRADIENT = "stop_gradient"
     CREATE_MODEL = "create_model"
     UPDATE_MODEL_PARAMS = "update_model_params"

@@ -11,11 +11,18 @@ flow backwards too), and then gives the result type; raises `Stuck` while it kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, final
 
+from .declaration.derivatives import Expansion as Expansion
+from .declaration.derivatives import Gradient as Gradient
+from .declaration.derivatives import Linear as Linear
+from .declaration.derivatives import NoGradient as NoGradient
+from .declaration.derivatives import Pullback as Pullback
+from .declaration.derivatives import Push as Push
+from .declaration.derivatives import Pushforward as Pushforward
 from .declaration.lowering import Contraction as Contraction
 from .declaration.lowering import Elementwise as Elementwise
 from .declaration.lowering import Host as Host
@@ -350,54 +357,6 @@ _WRITTEN: Final = {
 TypeRule: TypeAlias = Callable[[RuleCall], Type]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class NoGradient:
-    """A statement that the derivative is zero or meaningless, and why.
-
-    `is_zero` is False where there is a derivative that nobody has stated: then a gradient that
-    needs it is refused.
-    """
-
-    why: str
-    is_zero: bool = True
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Pullback:
-    """What a gradient rule works with: the cotangent `g` of the result, the result `out`, the
-    operands, and the attributes. Whatever of `out` and `args` the rule uses is saved.
-
-    `wanted` tells which operands need a cotangent; a rule whose kernel gives several at once asks
-    for these alone, other rules may give more.
-    """
-
-    g: Value
-    out: Value
-    args: tuple[Value, ...]
-    attrs: Mapping[str, Any]
-    wanted: tuple[bool, ...]
-
-
-Gradient: TypeAlias = "Callable[[Pullback], Sequence[Value | None]]"
-"""Gives one cotangent per operand; None where there is none. For a pointwise operator broadcast
-operands are summed back to their shape, and dtypes cast back, by the caller."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    """The derivative is that of other code for the same value, which also gives what the
-    derivative needs: a pool with the positions of its results, a norm with its statistics.
-
-    `body(args, attrs)` emits the code. It stands for the call in the forward function of a
-    derivative, and nowhere else.
-    """
-
-    body: Callable[[tuple[Value, ...], Mapping[str, Any]], Value]
-
-
 class Holder(Enum):
     """Where a hidden value of a model lives."""
 
@@ -454,7 +413,8 @@ class Op:
     `torch_name` is the dotted name in torch whose value the operator gives, its own by default, or
     None where torch has no such function; tests compare with it. `hyper` are the further static
     arguments a call takes when a model supplies the operands in `hidden` (`out_channels`, ...).
-    `body` is the whole meaning of a composite, whatever computes it.
+    `body` is the whole meaning of a composite, whatever computes it. `push` is the derivative in
+    forward mode; where it is None, it follows from `grad`.
     `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host.
     """
 
@@ -468,6 +428,7 @@ class Op:
     lowering: Lowering
     body: MadeOf | None = None
     grad: Gradient | Expansion | NoGradient
+    push: Push | Linear | None = None
     hidden: tuple[Hidden, ...] = ()
     hyper: tuple[Param, ...] = ()
     torch_name: str | None = OWN_NAME

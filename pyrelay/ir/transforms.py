@@ -14,6 +14,7 @@ class Rule(Enum):
     GRAD = "grad"
     VALUE_AND_GRAD = "value_and_grad"
     VJP = "vjp"
+    JVP = "jvp"
     CUSTOM_VJP = "custom_vjp"
     CHECKPOINT = "checkpoint"
     HELD = "held"
@@ -59,6 +60,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.GRAD: Differentiation,
     Rule.VALUE_AND_GRAD: Differentiation,
     Rule.VJP: Differentiation,
+    Rule.JVP: Differentiation,
     Rule.CUSTOM_VJP: Differentiation,
     Rule.CHECKPOINT: Differentiation,
     Rule.HELD: Differentiation,

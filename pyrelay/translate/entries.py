@@ -27,6 +27,7 @@ from .source.definition import (
     Meaning,
     PassedFunction,
 )
+from .source.derived import derived_signature
 from .source.signature import Signature
 from .types import described
 from .types.annotation import NotData, type_names
@@ -122,6 +123,7 @@ def derived(
     first = len(params) - len(signature.values)
     last = first + len(signature.explicit)
     hidden, values, implicit = params[:first], params[first:last], params[last:]
+    made_of = derived_signature(entry, signature)
     function: Expr = GlobalVar(base, span=span)
     if hidden or implicit:
         inside = tuple(replace(p) for p in values)
@@ -133,7 +135,10 @@ def derived(
         layers.append(layer)
         layer = layer.base
     for each in reversed(layers):
-        function = transform_of(each, function, signature, span)
+        function = transform_of(each, function, derived_signature(each.base, signature), span)
+    if made_of is not signature:
+        values = tuple(Var(p.name, known(p.ty), span=span) for p in made_of.explicit)
+        params = (*hidden, *values, *implicit)
     assert isinstance(function, Transform)
     name = program.fresh_name(entry.name)
     body = Call(function, values, span=span)

@@ -63,6 +63,7 @@ from .source.definition import (
     PassedFunction,
     StaticValue,
 )
+from .source.derived import derived_signature
 from .source.signature import Parameter, Signature
 from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
@@ -179,6 +180,7 @@ def _put_around(
         signature = replace(signature, parameters=(*kept, *made))
     if isinstance(entry, DerivedFunction):
         name, functions = entries.derived(program, entry, signature, name, functions, known)
+        signature = derived_signature(entry, signature)
     elif types and not given.functions:
         name, functions = entries.instantiated(program, name, functions, known)
     return name, functions, signature

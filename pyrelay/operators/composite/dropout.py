@@ -12,6 +12,7 @@ from ...ir.op import (
     Holder,
     Init,
     Library,
+    Linear,
     Op,
     RuleCall,
     Sample,
@@ -63,6 +64,7 @@ dropout: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_dropout, fused=Elementwise(drawing.dropped)),
     # Linear in its input: the same key gives the same mask.
+    push=Linear(("input",)),
     grad=lambda p: (
         dropout(p.g, p.args[1], p=p.attrs["p"], training=p.attrs["training"]),
         None,

@@ -11,6 +11,7 @@ from ...ir.op import (
     Holder,
     Init,
     Library,
+    Linear,
     NoGradient,
     Op,
     RuleCall,
@@ -137,6 +138,7 @@ param: Final = Op(
     type_rule=same_as_operand(),
     shape=ShapeBehaviour.IDENTITY,
     lowering=View(lambda torch, value: value, moving.unmoved),
+    push=Linear(("value",)),
     grad=lambda p: (p.g,),
     hidden=(Hidden("value", Holder.PARAMETER, Init.FAN_IN, _param_value),),
     hyper=(

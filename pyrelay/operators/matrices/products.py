@@ -16,6 +16,7 @@ from ...ir.op import (
     Hidden,
     Holder,
     Init,
+    Linear,
     MadeOf,
     Method,
     Op,
@@ -184,6 +185,7 @@ matmul: Final = Op(
         fused=product_of_matrices,
         methods=(Method("onednn", _matmul_onednn, _fits_onednn),),
     ),
+    push=Linear(("input",), ("other",)),
     grad=_matmul_grad,
     samples=_matmul_samples,
 )
@@ -277,6 +279,7 @@ linear: Final = Op(
         fused=MadeOf(_linear_code),
         methods=(Method("onednn", _linear_onednn, _fits_onednn),),
     ),
+    push=Linear(("input",), ("weight", "bias"), added="bias"),
     grad=_linear_grad,
     hidden=(
         Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _linear_weight),
@@ -312,6 +315,7 @@ outer: Final = Op(
         lambda torch, x, y: torch.outer(x, y),
         fused=MadeOf(lambda args, _: args[0].unsqueeze(1) * args[1]),
     ),
+    push=Linear(("input",), ("vec2",)),
     grad=lambda p: (p.g @ p.args[1], p.args[0] @ p.g),
     samples=lambda: (
         Sample((TensorSpec((3,)), TensorSpec((4,)))),
@@ -370,6 +374,7 @@ diagonal: Final = Op(
     lowering=View(
         lambda torch, x, offset, a, b: torch.diagonal(x, offset, a, b), moving.diagonal_of
     ),
+    push=Linear(("input",)),
     grad=_diagonal_grad,
     samples=lambda: (
         Sample((TensorSpec((3, 3)),)),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Library,
+    Linear,
     Op,
     Pullback,
     RuleCall,
@@ -64,6 +65,7 @@ bincount: Final = Op(
     type_rule=_bincount_type,
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_bincount, is_fresh=True),
+    push=Linear(("weights",)),
     grad=_bincount_grad,
     samples=lambda: (
         Sample((_WHOLE, None)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Library,
+    Linear,
     NoGradient,
     Op,
     Pointwise,
@@ -304,6 +305,7 @@ cast: Final = Op(
     params=(operand("input"), attribute("dtype", convert=kinds.dtype)),
     type_rule=_cast_type,
     lowering=Pointwise(lambda k, x, dtype: k.cast(x, dtype)),
+    push=Linear(("input",)),
     grad=_cast_grad,
     torch_name="Tensor.to",
     samples=lambda: (

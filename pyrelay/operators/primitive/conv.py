@@ -17,6 +17,7 @@ from ...ir.op import (
     Holder,
     Init,
     Library,
+    Linear,
     Method,
     Op,
     Promotion,
@@ -135,6 +136,7 @@ def _convolution(
         shape=ShapeBehaviour.FEATURE_BATCHED,
         lowering=Library(body, is_fresh=True, methods=methods),
         grad=grad,
+        push=Linear(("input",), ("weight", "bias"), added="bias"),
         hidden=(
             Hidden("weight", Holder.PARAMETER, Init.FAN_IN, conv_weight),
             Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
@@ -281,6 +283,7 @@ def _operand_gradient(
         shape=ShapeBehaviour.FIXED,
         lowering=Library(body, is_fresh=True),
         grad=gradient,
+        push=Linear(("grad",), (other,)),
         torch_name=None,
         samples=lambda: samples,
     )

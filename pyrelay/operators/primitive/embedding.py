@@ -12,6 +12,7 @@ from ...ir.op import (
     Holder,
     Init,
     Library,
+    Linear,
     Op,
     Pullback,
     RuleCall,
@@ -157,6 +158,7 @@ embedding_grad: Final = Op(
         is_fresh=True,
         fused=Scatter(base=None, over=0, body=_embedding_grad_element),
     ),
+    push=Linear(("grad",)),
     grad=_embedding_grad_grad,
     torch_name=None,
     samples=lambda: (

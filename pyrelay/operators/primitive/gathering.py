@@ -10,6 +10,7 @@ from ...ir.dims import Dim, product
 from ...ir.op import (
     Elementwise,
     Library,
+    Linear,
     MadeOf,
     NoGradient,
     Op,
@@ -89,6 +90,7 @@ gather: Final = Op(
             lambda k, place, x, positions, dim: x(*_picked(k, place, positions, x.shape, dim))
         ),
     ),
+    push=Linear(("input",)),
     grad=lambda p: (
         scatter_add(index.zeros_of(p.args[0]), p.args[1], p.g, dim=p.attrs["dim"]),
         None,
@@ -144,6 +146,7 @@ scatter_add: Final = Op(
             ),
         ),
     ),
+    push=Linear(("input", "src")),
     grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4), TensorSpec((2, 3))), {"dim": 0}),
@@ -185,6 +188,7 @@ take: Final = Op(
     type_rule=lambda call: TensorType(integral(call, 1).shape, call.tensor(0).dtype),
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_take, fused=Elementwise(_take_element)),
+    push=Linear(("input",)),
     grad=_take_grad,
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 5), "int64", 0, 12))),
@@ -230,6 +234,7 @@ index_select: Final = Op(
     type_rule=_index_select_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_index_select, fused=Elementwise(_index_select_element)),
+    push=Linear(("input",)),
     grad=_index_select_grad,
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((6,), "int64", 0, 4)), {"dim": 0}),

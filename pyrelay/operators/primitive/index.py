@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.op import (
     Elementwise,
     Library,
+    Linear,
     MadeOf,
     Op,
     Promotion,
@@ -89,6 +90,7 @@ index: Final = Op(
     type_rule=_index_type,
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_index, fused=Elementwise(index_element.read)),
+    push=Linear(("input",)),
     grad=lambda p: (
         index_accumulate(zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
         None,
@@ -113,6 +115,7 @@ extract: Final = Op(
         is_fresh=True,
         fused=Elementwise(index_element.read),
     ),
+    push=Linear(("input",)),
     grad=index.grad,
     torch_name=None,
     samples=index.samples,
@@ -153,6 +156,7 @@ set_at: Final = Op(
     type_rule=write_type,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library.updating(_set_at, _set_in_place, Elementwise(index_element.written)),
+    push=Linear(("input", "value")),
     grad=_set_at_grad,
     torch_name=None,
     samples=lambda: (
@@ -213,6 +217,7 @@ index_accumulate: Final = Op(
     type_rule=write_type,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library.updating(_index_accumulate, _accumulate_in_place, MadeOf(_accumulate_code)),
+    push=Linear(("input", "value")),
     grad=lambda p: (
         p.g,
         None,

@@ -12,10 +12,12 @@ from ...ir.op import (
     Elementwise,
     Expansion,
     Library,
+    Linear,
     MadeOf,
     Op,
     Promotion,
     Pullback,
+    Pushforward,
     RuleCall,
     Sample,
     Scatter,
@@ -123,6 +125,7 @@ cat: Final = Op(
         lambda torch, tensors, dim: torch.cat(as_tensors(torch, tensors), dim),
         fused=Elementwise(joining.one_after_another),
     ),
+    push=Linear(("tensors",)),
     grad=_cat_grad,
     samples=lambda: (
         Sample((_THREE,)),
@@ -167,6 +170,7 @@ stack: Final = Op(
         lambda torch, tensors, dim: torch.stack(as_tensors(torch, tensors), dim),
         fused=Elementwise(joining.side_by_side),
     ),
+    push=Linear(("tensors",)),
     grad=_stack_grad,
     samples=lambda: (
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 3), contiguous=False)),)),
@@ -241,6 +245,7 @@ split: Final = Op(
         _split,
         MadeOf(lambda args, attrs: moving.cut_as(split, args[0], attrs)),
     ),
+    push=Linear(("tensor",)),
     grad=_split_grad,
     samples=lambda: (
         Sample((TensorSpec((5, 3)),), {"split_size_or_sections": 2}),
@@ -320,6 +325,12 @@ def _pad_grad(p: Pullback) -> tuple[Value]:
     return (pad_fold(p.g, pad=p.attrs["pad"], mode=p.attrs["mode"]),)
 
 
+def _pad_push(p: Pushforward) -> Value:
+    (tangent,) = p.tangents
+    assert tangent is not None
+    return pad(tangent, pad=p.attrs["pad"], mode=p.attrs["mode"])
+
+
 pad: Final = Op(
     name="pad",
     doc="A tensor with elements added before and after, pairs of numbers from the last dim on.",
@@ -333,6 +344,7 @@ pad: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_pad, fused=Elementwise(joining.padded)),
     grad=_pad_grad,
+    push=_pad_push,
     torch_name="nn.functional.pad",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"pad": (1, 2)}),
@@ -376,6 +388,7 @@ pad_fold: Final = Op(
     type_rule=_pad_fold_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_pad_fold, fused=Scatter(base=None, over=0, body=joining.folded)),
+    push=Linear(("input",)),
     grad=lambda p: (pad(p.g, pad=p.attrs["pad"], mode=p.attrs["mode"]),),
     torch_name=None,
     samples=lambda: (

@@ -11,6 +11,7 @@ from ...ir.op import (
     Elementwise,
     Expansion,
     Library,
+    Linear,
     MadeOf,
     Op,
     Promotion,
@@ -124,6 +125,7 @@ narrow: Final = Op(
     lowering=View(
         lambda torch, x, dim, start, length: torch.narrow(x, dim, start, length), moving.narrowed
     ),
+    push=Linear(("input",)),
     grad=_narrow_grad,
     samples=lambda: (
         Sample((_MATRIX,), {"dim": 0, "start": 1, "length": 2}),
@@ -178,6 +180,7 @@ chunk: Final = Op(
         lambda torch, x, chunks, dim: tuple(torch.chunk(x, chunks, dim)),
         MadeOf(lambda args, attrs: moving.cut_as(chunk, args[0], attrs)),
     ),
+    push=Linear(("input",)),
     grad=lambda p: (join.cat(p.g, dim=p.attrs["dim"]),),
     samples=lambda: (
         Sample((_MATRIX,), {"chunks": 2}),
@@ -223,6 +226,7 @@ unbind: Final = Op(
     type_rule=_unbind_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(lambda torch, x, dim: tuple(torch.unbind(x, dim)), MadeOf(_unbind_code)),
+    push=Linear(("input",)),
     grad=_unbind_grad,
     samples=lambda: (
         Sample((_MATRIX,)),
@@ -334,6 +338,7 @@ index_add: Final = Op(
     lowering=Library.updating(
         _index_add, _index_add_in_place, Scatter(base=0, over=2, body=_index_add_element)
     ),
+    push=Linear(("input", "source")),
     grad=_index_add_grad,
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((5,), "int64", 0, 4), TensorSpec((5, 3))), {"dim": 0}),

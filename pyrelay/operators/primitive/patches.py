@@ -9,6 +9,7 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim, product
 from ...ir.op import (
     Library,
+    Linear,
     Op,
     Pullback,
     RuleCall,
@@ -90,6 +91,7 @@ unfold: Final = Op(
     type_rule=_unfold_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(lambda torch, x, *window: torch.nn.functional.unfold(x, *window)),
+    push=Linear(("input",)),
     grad=lambda p: (fold(p.g, output_size=p.args[0].shape[-2:], **_window(p)),),
     torch_name="nn.functional.unfold",
     samples=_image_samples,
@@ -105,6 +107,7 @@ fold: Final = Op(
     lowering=Library(
         lambda torch, x, size, *window: torch.nn.functional.fold(x, size, *window), is_fresh=True
     ),
+    push=Linear(("input",)),
     grad=lambda p: (unfold(p.g, **_window(p)),),
     torch_name="nn.functional.fold",
     samples=lambda: (

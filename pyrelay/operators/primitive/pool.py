@@ -11,6 +11,7 @@ from ...ir.op import (
     Elementwise,
     Expansion,
     Library,
+    Linear,
     MadeOf,
     Method,
     Op,
@@ -203,6 +204,7 @@ max_pool2d_backward: Final = Op(
     type_rule=_max_backward_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_max_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_largest)),
+    push=Linear(("grad",)),
     grad=_max_pool2d_backward_grad,
     torch_name=None,
     samples=lambda: (
@@ -247,6 +249,7 @@ avg_pool2d: Final = Op(
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_avg_pool2d, fused=Elementwise(pooling.average)),
+    push=Linear(("input",)),
     grad=lambda p: (
         avg_pool2d_backward(p.g, input_size=p.args[0].shape, **_attrs(p, *_AVG_ATTRS)),
     ),
@@ -288,6 +291,7 @@ avg_pool2d_backward: Final = Op(
     type_rule=_backward_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_avg_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_average)),
+    push=Linear(("grad",)),
     grad=lambda p: (avg_pool2d(p.g, **_attrs(p, *_AVG_ATTRS)),),
     torch_name=None,
     samples=lambda: (
@@ -363,6 +367,7 @@ adaptive_avg_pool2d: Final = Op(
     type_rule=_adaptive_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_adaptive, fused=MadeOf(_adaptive_code)),
+    push=Linear(("input",)),
     grad=lambda p: (
         adaptive_avg_pool2d_backward(
             p.g, input_size=p.args[0].shape, output_size=p.attrs["output_size"]
@@ -396,6 +401,7 @@ adaptive_avg_pool2d_backward: Final = Op(
     type_rule=_backward_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_adaptive_backward, fused=MadeOf(_adaptive_backward_code)),
+    push=Linear(("grad",)),
     grad=lambda p: (adaptive_avg_pool2d(p.g, output_size=p.attrs["output_size"]),),
     torch_name=None,
     samples=lambda: (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, Dim, product
 from ...ir.op import (
+    Linear,
     MadeOf,
     NoGradient,
     Op,
@@ -81,6 +82,7 @@ sum_: Final = Op(
     ),
     type_rule=reduced_type(accumulated_dtype),
     lowering=Reduction("add", on_tensor(_sum)),
+    push=Linear(("input",)),
     grad=_sum_grad,
     samples=_sum_samples,
 )
@@ -108,6 +110,7 @@ mean: Final = Op(
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
     lowering=Reduction("mean", on_tensor(_mean)),
+    push=Linear(("input",)),
     grad=_mean_grad,
     samples=lambda: (
         *float_reductions(),
@@ -234,6 +237,7 @@ sum_to: Final = Op(
         is_fresh=False,
         fused=MadeOf(lambda args, attrs: _sum_to_code(args[0], attrs["size"])),
     ),
+    push=Linear(("input",)),
     grad=lambda p: (p.g.expand(p.args[0].shape),),
     torch_name="Tensor.sum_to_size",
     samples=lambda: (

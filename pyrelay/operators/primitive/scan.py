@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Library,
+    Linear,
     Op,
     Pullback,
     RuleCall,
@@ -64,6 +65,7 @@ cumsum: Final = Op(
     type_rule=_running_type,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumsum(dim, dtype=dtype))),
+    push=Linear(("input",)),
     grad=_cumsum_grad,
     samples=_running_samples,
 )

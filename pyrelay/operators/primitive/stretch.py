@@ -13,6 +13,7 @@ from ...ir.dims import ONE
 from ...ir.op import (
     Effect,
     Library,
+    Linear,
     Op,
     RuleCall,
     Sample,
@@ -52,6 +53,7 @@ stretch: Final = Op(
     effect=Effect.FAIL,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_stretched),
+    push=Linear(("input",)),
     grad=lambda p: (unstretch(p.g, size=p.args[0].shape),),
     torch_name=None,
     samples=lambda: (
@@ -69,6 +71,7 @@ unstretch: Final = Op(
     type_rule=_size,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(lambda torch, x, size: x.sum_to_size(size)),
+    push=Linear(("input",)),
     grad=lambda p: (stretch(p.g, size=p.args[0].shape),),
     torch_name=None,
     samples=lambda: (

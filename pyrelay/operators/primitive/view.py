@@ -12,6 +12,7 @@ from ...ir.op import (
     Elementwise,
     Expansion,
     Library,
+    Linear,
     MadeOf,
     Op,
     Pullback,
@@ -45,6 +46,7 @@ reshape: Final = Op(
     type_rule=reshape_type,
     shape=ShapeBehaviour.FIXED,
     lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape)), moving.reshaped),
+    push=Linear(("input",)),
     grad=_restore_shape,
     samples=lambda: (
         Sample((TensorSpec((2, 6)),), {"shape": (3, 4)}),
@@ -80,6 +82,7 @@ flatten: Final = Op(
     type_rule=_flatten_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, start, end: x.flatten(start, end)), moving.reshaped),
+    push=Linear(("input",)),
     grad=_restore_shape,
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),)),
@@ -120,6 +123,7 @@ transpose: Final = Op(
     type_rule=lambda call: _swapped(call, call.attrs["dim0"], call.attrs["dim1"]),
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
+    push=Linear(("input",)),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["dim0"], dim1=p.attrs["dim1"]),),
     samples=lambda: _pair_samples("dim0", "dim1"),
 )
@@ -166,6 +170,7 @@ permute: Final = Op(
     type_rule=_permute_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims)), moving.permuted),
+    push=Linear(("input",)),
     grad=lambda p: (permute(p.g, dims=_inverse(p.attrs["dims"])),),
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"dims": (2, 0, 1)}),
@@ -234,6 +239,7 @@ unsqueeze: Final = Op(
     type_rule=_unsqueeze_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim)), moving.reshaped),
+    push=Linear(("input",)),
     grad=_restore_shape,
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dim": 0}),
@@ -279,6 +285,7 @@ squeeze: Final = Op(
     type_rule=_squeeze_type,
     shape=ShapeBehaviour.DYNAMIC,
     lowering=View(on_tensor(_squeeze), moving.reshaped),
+    push=Linear(("input",)),
     grad=_restore_shape,
     samples=lambda: (
         Sample((TensorSpec((1, 3, 1)),)),
@@ -327,6 +334,7 @@ expand: Final = Op(
     type_rule=_expand_type,
     shape=ShapeBehaviour.FIXED,
     lowering=View(on_tensor(lambda torch, x, size: x.expand(size)), moving.expanded),
+    push=Linear(("input",)),
     grad=lambda p: (p.g.sum_to(p.args[0].shape),),
     torch_name="Tensor.expand",
     samples=lambda: (
@@ -354,6 +362,7 @@ flip: Final = Op(
     lowering=Library(
         on_tensor(lambda torch, x, dims: x.flip(dims)), fused=Elementwise(moving.flipped)
     ),
+    push=Linear(("input",)),
     grad=lambda p: (flip(p.g, dims=p.attrs["dims"]),),
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"dims": (0,)}),
@@ -390,6 +399,7 @@ roll: Final = Op(
     type_rule=_roll_type,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_roll), fused=Elementwise(moving.rolled)),
+    push=Linear(("input",)),
     grad=lambda p: (roll(p.g, shifts=tuple(-s for s in p.attrs["shifts"]), dims=p.attrs["dims"]),),
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"shifts": 1, "dims": 0}),

@@ -45,10 +45,6 @@ class Deriver(Protocol):
         GrowingType."""
         ...
 
-    def finish(self) -> None:
-        """Remove from the store what was defined for the work alone."""
-        ...
-
 
 def own_params(function: Function, wanted: Wanted) -> tuple[Var, ...]:
     """Return the parameters of a function that options count."""

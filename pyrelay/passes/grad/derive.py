@@ -16,13 +16,9 @@ from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
 from ..deriving.activity import Activity, active_cells
-from ..deriving.callgraph import CallGraph
-from ..deriving.cotangents.adt_cotangents import Border
-from ..deriving.cotangents.cells import Cells, CellUse, Shadows
-from ..deriving.cotangents.cotangents import Cotangents
+from ..deriving.cotangents.cells import Cells
 from ..deriving.cotangents.masks import bits, join_masks
 from ..deriving.instantiation import call_instance, match_types, type_arguments
-from ..deriving.leaves import Leaves
 from ..deriving.ruled import rule_of
 from .backward import Backward
 from .code import Ending, PulledCall, Scope, Work
@@ -41,21 +37,21 @@ if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ..deriving.activity import Flow
     from ..deriving.bodies import Source, Step
-    from ..deriving.store import Store
+    from ..deriving.workspace import Workspace
 
 
 @final
 class Derivation:
     """Derives instances into a store."""
 
-    def __init__(self, store: Store) -> None:
-        self.store: Final = store
-        self.leaves: Final = Leaves(store)
-        self.cotangents: Final = Cotangents(store, self.leaves)
-        self.border: Final = Border(store, self.leaves, self.cotangents)
-        self.graph: Final = CallGraph(store, self.leaves)
-        self.cell_use: Final = CellUse(store)
-        self.shadows: Final = Shadows(store, self.leaves)
+    def __init__(self, space: Workspace) -> None:
+        self.store: Final = space.store
+        self.leaves: Final = space.leaves
+        self.cotangents: Final = space.cotangents
+        self.border: Final = space.border
+        self.graph: Final = space.graph
+        self.cell_use: Final = space.cell_use
+        self.shadows: Final = space.shadows
         self.problems: Final[list[Problem]] = []
         """What stands in the way, collected while everything else is derived."""
         self._known: Final[dict[Cells, _Derivation]] = {}

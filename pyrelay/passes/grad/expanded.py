@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from ...diagnostics.catalogue.gradient import NotAScalar, NothingToDifferentiate
-from ...ir.expr import Expr, Function, RefCreate, Rule, Var, type_of
+from ...diagnostics.catalogue.gradient import NotAScalar
+from ...ir.expr import Differentiation, Expr, Function, RefCreate, Rule, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import run
 from ...ir.types import (
@@ -18,24 +18,22 @@ from ...ir.types import (
     TupleType,
     Type,
     as_arguments,
-    is_differentiable,
     known_dtype,
     show,
-    subtypes,
 )
 from ...operators.builder import Builder, Value
 from ..deriving.copying import Copier
 from ..deriving.cotangents.adt_cotangents import Border
 from ..deriving.cotangents.masks import bits
-from ..deriving.deriver import own_params, plain_name
+from ..deriving.deriver import Wanted, own_params, plain_name
+from ..deriving.obstacles import obstacles_in
 from .derive import Derivation
 from .finish import one_or_tuple
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ...diagnostics.source import Span
-    from ..deriving.deriver import Wanted
-    from ..deriving.store import Store
+    from ..deriving.workspace import Workspace
     from .instances import Instance
 
 
@@ -43,11 +41,11 @@ if TYPE_CHECKING:
 class ReverseMode:
     """Defines the functions that `grad`, `value_and_grad` and `vjp` stand for, each once."""
 
-    def __init__(self, store: Store) -> None:
-        derivation = Derivation(store)
+    def __init__(self, space: Workspace) -> None:
+        derivation = Derivation(space)
         self.problems = derivation.problems
         self._derivation: Final = derivation
-        self._store: Final = store
+        self._store: Final = space.store
         self._border: Final = derivation.border
         self._known: Final[dict[Wanted, str]] = {}
 
@@ -56,7 +54,7 @@ class ReverseMode:
         function = self._store.functions[wanted.function]
         own = own_params(function, wanted)
         for index in wanted.options.indices:
-            yield from _obstacles_in(own[index], function, place)
+            yield from obstacles_in(own[index], function, place)
         if wanted.rule is Rule.VJP:
             return
         assert isinstance(function.ty, FnType)
@@ -67,9 +65,18 @@ class ReverseMode:
             name = plain_name(function.name or wanted.function)
             yield NotAScalar(place, wanted.rule.value, name, function.span, show(loss))
 
-    def finish(self) -> None:
-        """Drop what was defined for references and is not part of the program."""
-        self._derivation.shadows.forget()
+    def transposed(self, function: str, wrt: tuple[int, ...]) -> str:
+        """Define the transpose of a function in the parameters `wrt`, in which it is linear; give
+        its name.
+
+        It takes the parameters of the function and cotangents of the leaves of its result, and
+        returns a tuple of the cotangents of the parameters `wrt`.
+        """
+        name = self._store.function_name(f"{function}_transposed")
+        wanted = Wanted(Rule.VJP, function, 0, Differentiation(wrt, single=False))
+        made = _Wrapper(self._derivation, self._border, wanted, name).transposed()
+        self._store.functions[name] = made
+        return name
 
     def name(self, wanted: Wanted) -> str:
         """Return the name of the function that a transform stands for."""
@@ -112,10 +119,24 @@ class _Wrapper:
         else:
             gradient = self._gradients(instance, residual, builder, self._one(instance))
             result = self._result(value, gradient)
-        function, ty = self._function, result.ty
-        types = tuple(type_of(p) for p in self._params)
+        return self._made(self._params, result)
+
+    def transposed(self) -> Function:
+        """Return the function from the parameters, and cotangents of the leaves of the result, to
+        the cotangents of the parameters in `wrt`."""
+        builder, name = self._builder, self._wanted.function
+        instance = run(self._derivation.instance(name, self._varied(), self._useful()))
+        _, residual = self._forward(instance)
+        leaves = self._leaves.of(self._value_type)
+        given = [Var(builder.names.fresh("g"), leaf, span=builder.span) for leaf in leaves]
+        result = self._gradients(instance, residual, builder, dict(enumerate(given)))
+        return self._made((*self._params, *given), result)
+
+    def _made(self, params: tuple[Var, ...], result: Value) -> Function:
+        function, ty, builder = self._function, result.ty, self._builder
+        types = tuple(type_of(p) for p in params)
         return Function(
-            self._params,
+            params,
             builder.block(result),
             ty,
             function.type_params,
@@ -225,18 +246,6 @@ class _Wrapper:
         if len(active) == 1:
             return {active[0]: whole.atom}
         return {index: whole[i].atom for i, index in enumerate(active)}
-
-
-def _obstacles_in(param: Var, function: Function, place: Span) -> Iterator[Problem]:
-    """Return what is wrong with a derivative in a parameter."""
-    ty = type_of(param)
-    if is_differentiable(ty):
-        return
-    cells = any(isinstance(part, RefType) for part in subtypes(ty))
-    what = "a cell, or a model" if cells else show(ty)
-    yield NothingToDifferentiate(
-        place, plain_name(function.name), param.name, param.span, what, cells
-    )
 
 
 def is_scalar(ty: Type) -> bool:

@@ -47,6 +47,8 @@ from ..deriving.ruled import (
     without_rules,
 )
 from ..deriving.store import Store
+from ..deriving.workspace import Workspace
+from ..forward import ForwardMode
 from ..grad import ReverseMode
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .lifting import Known, Lifter, NotLocal, rewrite_calls
@@ -103,10 +105,11 @@ class ExpandTransforms(Pass):
         return expand_transforms(module, context.entry, context.overridden)
 
 
-DERIVERS: Final[Mapping[Rule, Callable[[Store], Deriver]]] = {
+DERIVERS: Final[Mapping[Rule, Callable[[Workspace], Deriver]]] = {
     Rule.GRAD: ReverseMode,
     Rule.VALUE_AND_GRAD: ReverseMode,
     Rule.VJP: ReverseMode,
+    Rule.JVP: ForwardMode,
 }
 """What carries out the transforms of each rule. Rules with the same one share its work."""
 
@@ -130,7 +133,8 @@ class _Expansion:
     def __init__(self, module: Module, opaque: Opaque) -> None:
         self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
-        self._derivers: Final = {make: make(self.store) for make in DERIVERS.values()}
+        self._space: Final = Workspace(self.store)
+        self._derivers: Final = {make: make(self._space) for make in DERIVERS.values()}
         self._first_order: Final[set[str]] = set()
         self._waiting: list[_Site] = []
         self._brought: Final[set[str]] = set()
@@ -188,8 +192,7 @@ class _Expansion:
 
     def finish(self) -> None:
         """Drop what was defined on the way and is not part of the program."""
-        for deriver in self._derivers.values():
-            deriver.finish()
+        self._space.finish()
 
     def _expand_all(self) -> None:
         self._waiting = []

@@ -14,7 +14,16 @@ from ...prelude.values import List
 from ...translate.data.data import DataTypes
 from ...translate.models.optimizers import OptimizerUse
 from ...translate.names.scope import Scope
-from ...translate.source.definition import Definition, Kind, PassedFunction, function_of
+from ...translate.source.definition import (
+    Definition,
+    DerivedFunction,
+    Kind,
+    PassedFunction,
+    bottom,
+    function_of,
+)
+from ...translate.source.definition import signature_of as called_as
+from ...translate.source.derived import derived_signature
 from ...translate.source.signature import Signature, read_signature
 from ..models.model import Model
 from ..models.model_io import Arguments, Models
@@ -25,15 +34,16 @@ from .made import made_by
 
 @final
 class Parameters:
-    """The parameters of one definition."""
+    """The parameters of one definition, or of what a transform makes of it."""
 
-    def __init__(self, definition: Definition) -> None:
-        self._definition: Final = definition
+    def __init__(self, function: Definition | DerivedFunction) -> None:
+        self._function: Final = function
+        self._definition: Final = bottom(function)
 
     @cached_property
     def declared(self) -> Signature:
         """The parameters as they are annotated."""
-        return signature_of(self._definition)
+        return derived_signature(self._function, signature_of(self._definition))
 
     @cached_property
     def statics(self) -> Mapping[str, bool]:
@@ -127,7 +137,7 @@ class Parameters:
     @cached_property
     def _signature(self) -> inspect.Signature:
         """The parameters that a call passes: an instance of a model has its static ones already."""
-        whole = inspect.signature(self._definition.function)
+        whole = called_as(self._function)
         if self._definition.kind is not Kind.MODEL:
             return whole
         kept = [p for n, p in whole.parameters.items() if n not in self.statics]

@@ -70,7 +70,7 @@ class Runner(Inspected):
         self._function: Final = function
         self._base: Final = function if isinstance(function, Definition) else function.definition
         self._is_derived: Final = isinstance(function, DerivedFunction)
-        self._parameters: Final = Parameters(self._base)
+        self._parameters: Final = Parameters(function)
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
         self._several: Final[dict[DerivedFunction, bool]] = {}

@@ -24,7 +24,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.op import Effect, Op
 from ...ir.traverse import let, post_order
-from ...ir.types import is_differentiable
+from ...ir.types import UNKNOWN, TupleType, is_differentiable
 from ...passes.simplify.promote_refs import promote_refs
 from .program import Program
 
@@ -40,10 +40,25 @@ def derive(
     name = f"{rule.value}.{entry}"
     span = base.span.derived(f"{rule.value} of {base.name}")
     params = tuple(replace(p) for p in base.params)
+    if rule is Rule.JVP:
+        params = _tuples(base, options)
     transform = Transform(rule, GlobalVar(entry, span=span), options, span=span)
     body = Call(transform, params, span=span)
     function = Function(params, body, name=name, span=span)
     return module.with_functions({name: function}), name
+
+
+def _tuples(base: Function, options: Options) -> tuple[Var, Var]:
+    """Return the parameters of a transform in forward mode: the arguments, and their tangents."""
+    places = range(len(base.params)) if options.wrt is None else options.wrt
+    types = [p.ty for p in base.params]
+    moved = [types[i] for i in places]
+    if options.wrt is None:
+        moved = [ty for ty in moved if ty is None or is_differentiable(ty)]
+    primals, tangents = (
+        TupleType(tuple(UNKNOWN if ty is None else ty for ty in held)) for held in (types, moved)
+    )
+    return Var("primals", primals, span=base.span), Var("tangents", tangents, span=base.span)
 
 
 def pullback_of(program: Program) -> Program | None:

@@ -24,7 +24,8 @@ from ..names.atoms import atom, into
 from ..names.environment import Bound, LocalFunction
 from ..names.mentions import implicit_values, mention, omitted, supplying
 from ..names.static import static_value
-from ..source.definition import Definition, DerivedFunction, Implicit, meaning
+from ..source.definition import Definition, DerivedFunction, Implicit, bottom, meaning
+from ..source.derived import derived_signature
 from ..source.signature import Signature
 from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
@@ -76,7 +77,7 @@ def _type_arguments(
 
 def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Steps[Expr]:
     """Translate a call of what a transform made of a relay function in a script."""
-    signature = cx.program.signature(function.definition)
+    signature = derived_signature(function, cx.program.signature(function.definition))
     bound = match_call(cx, node, function.name, signature)
     if bound is None:
         return mention(cx, function, cx.span(node.func))
@@ -257,8 +258,7 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
         return entry.function.params
     known = static_value(cx, node)
     found = None if known is None else meaning(known.value)
-    if isinstance(found, DerivedFunction):
-        found = found.definition
-    if isinstance(found, Definition):
-        return tuple(p.name for p in cx.program.signature(found).explicit)
+    if isinstance(found, Definition | DerivedFunction):
+        signature = cx.program.signature(bottom(found))
+        return tuple(p.name for p in derived_signature(found, signature).explicit)
     return None

@@ -55,6 +55,7 @@ RULES: Final = {
     Intrinsic.GRAD: Rule.GRAD,
     Intrinsic.VALUE_AND_GRAD: Rule.VALUE_AND_GRAD,
     Intrinsic.VJP: Rule.VJP,
+    Intrinsic.JVP: Rule.JVP,
 }
 _OF_FUNCTION: Final = (
     Slot("f", required=True),
@@ -85,6 +86,10 @@ def gradient_call(
         what = f"an argument of the function in `relay.{rule.value}`"
         instead = f"call what it gives: `relay.{rule.value}(f)(x)`"
         return cx.refuse(Unsupported(cx.span(node.args[1]), what, instead))
+    if rule is Rule.JVP:
+        # The arguments come as one tuple.
+        first = given[0] if given else None
+        given = first.elts if isinstance(first, ast.Tuple | ast.List) else ()
     function = yield _function(cx, bound["f"], given)
     options = Differentiation(*_wrt(cx, bound), _flag(cx, bound.get("has_aux")))
     return Transform(rule, function, options, span=cx.span(node))

@@ -42,6 +42,7 @@ from ..instances import function_operands
 from ..models.optimizers import Recipe
 from ..models.passed_models import model_arguments, pass_on
 from ..source.definition import Definition, DerivedFunction, Implicit, meaning
+from ..source.derived import derived_signature
 from ..source.signature import Parameter, Signature
 from .atoms import again
 from .environment import Bound, Static
@@ -137,7 +138,8 @@ def mention(
         function = function.base
     found = _definition(cx, function, span, passed)
     for layer in reversed(derived):
-        found = transform_of(layer, found, cx.program.signature(layer.definition), span)
+        signature = cx.program.signature(layer.definition)
+        found = transform_of(layer, found, derived_signature(layer.base, signature), span)
     return found
 
 

@@ -236,8 +236,9 @@ def bottom(mentioned: Definition | DerivedFunction) -> Definition:
 def signature_of(mentioned: Definition | DerivedFunction) -> inspect.Signature:
     """Return the signature of a function, with the annotations of its definition.
 
-    A transform takes the parameters of its function. The type of its result is annotated where the
-    annotations name it: a gradient has the types of the parameters it is taken in.
+    A transform takes the parameters of its function, in forward mode as a tuple beside the tuple of
+    tangents. The type of its result is annotated where the annotations name it: a gradient has the
+    types of the parameters it is taken in.
     """
     if isinstance(mentioned, Definition):
         return inspect.signature(mentioned.function)
@@ -248,9 +249,16 @@ def signature_of(mentioned: Definition | DerivedFunction) -> inspect.Signature:
             result = gradient
         case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
             result = GenericAlias(tuple, (base.return_annotation, gradient))
+        case Rule.JVP:
+            return inspect.Signature([_PRIMALS, _TANGENTS, *_keyword_only(base)])
         case _:
             result = _NONE
     return base.replace(return_annotation=result)
+
+
+def _keyword_only(signature: inspect.Signature) -> list[inspect.Parameter]:
+    """Return the static parameters, which stay beside the tuple of the others."""
+    return [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
 
 
 def _gradient_annotation(mentioned: DerivedFunction, base: inspect.Signature) -> Any:
@@ -263,6 +271,8 @@ def _gradient_annotation(mentioned: DerivedFunction, base: inspect.Signature) ->
 
 
 _NONE: Final = inspect.Signature.empty
+_PRIMALS: Final = inspect.Parameter("primals", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_TANGENTS: Final = inspect.Parameter("tangents", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @final

@@ -29,9 +29,12 @@ def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
     found = base
     for node in post_order(body):
         if isinstance(node, Transform):
-            given = [gradient_of(base.params[i]) for i in node.options.indices]
+            given = [gradient_of(found.params[i]) for i in node.options.indices]
             made = _made(node.rule, found.result, given, node.options)
-            found = FunctionNumbers(base.params, made)
+            params = found.params
+            if node.rule is Rule.JVP:
+                params = (together(params), together(given))
+            found = FunctionNumbers(params, made)
     return found
 
 
@@ -51,3 +54,8 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Options)
             return together((result, together((result, gradient))))
         case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
             return result
+        case Rule.JVP if options.has_aux:
+            loss, aux = parts_of(result, 2)
+            return together((loss, gradient_of(loss), aux))
+        case Rule.JVP:
+            return together((result, gradient_of(result)))

@@ -1,0 +1,90 @@
+"""What an operator states of its derivative, in reverse and in forward mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+if TYPE_CHECKING:
+    from ...operators.builder import Value
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoGradient:
+    """A statement that the derivative is zero or meaningless, and why.
+
+    `is_zero` is False where there is a derivative that nobody has stated: then a gradient that
+    needs it is refused.
+    """
+
+    why: str
+    is_zero: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pullback:
+    """What a gradient rule works with: the cotangent `g` of the result, the result `out`, the
+    operands, and the attributes. Whatever of `out` and `args` the rule uses is saved.
+
+    `wanted` tells which operands need a cotangent; a rule whose kernel gives several at once asks
+    for these alone, other rules may give more.
+    """
+
+    g: Value
+    out: Value
+    args: tuple[Value, ...]
+    attrs: Mapping[str, Any]
+    wanted: tuple[bool, ...]
+
+
+Gradient: TypeAlias = "Callable[[Pullback], Sequence[Value | None]]"
+"""Gives one cotangent per operand; None where there is none. For a pointwise operator broadcast
+operands are summed back to their shape, and dtypes cast back, by the caller."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pushforward:
+    """What a forward rule works with: the tangents of the operands (None for zero), the result
+    `out`, the operands, and the attributes."""
+
+    tangents: tuple[Value | None, ...]
+    out: Value
+    args: tuple[Value, ...]
+    attrs: Mapping[str, Any]
+
+
+@final
+class Linear:
+    """The statement that an operator is linear in each of some groups of operands, by name; its
+    tangent is the sum of itself on the tangents of one group at a time.
+
+    The operands in `added` are added to the rest, so they are left out where the tangents of
+    another group stand.
+    """
+
+    __slots__ = ("added", "groups")
+
+    def __init__(self, *groups: tuple[str, ...], added: str | None = None) -> None:
+        self.groups: Final = groups
+        self.added: Final = added
+
+
+Push: TypeAlias = "Callable[[Pushforward], Value | Sequence[Value | None]]"
+"""Gives the tangent of the result: of a tuple one per field, None for zero or an integer."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The derivative is that of other code for the same value, which also gives what the
+    derivative needs: a pool with the positions of its results, a norm with its statistics.
+
+    `body(args, attrs)` emits the code. It stands for the call in the forward function of a
+    derivative, and nowhere else.
+    """
+
+    body: Callable[[tuple[Value, ...], Mapping[str, Any]], Value]

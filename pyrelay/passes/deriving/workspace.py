@@ -1,0 +1,30 @@
+"""What the derivers of one module share, so that each generated type and function is made once."""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+from .callgraph import CallGraph
+from .cotangents.adt_cotangents import Border
+from .cotangents.cells import CellUse, Shadows
+from .cotangents.cotangents import Cotangents
+from .leaves import Leaves
+from .store import Store
+
+
+@final
+class Workspace:
+    """The store of a module, with what is known and generated of its types and functions."""
+
+    def __init__(self, store: Store) -> None:
+        self.store: Final = store
+        self.leaves: Final = Leaves(store)
+        self.cotangents: Final = Cotangents(store, self.leaves)
+        self.border: Final = Border(store, self.leaves, self.cotangents)
+        self.graph: Final = CallGraph(store, self.leaves)
+        self.cell_use: Final = CellUse(store)
+        self.shadows: Final = Shadows(store, self.leaves)
+
+    def finish(self) -> None:
+        """Remove from the store what was defined for the work alone."""
+        self.shadows.forget()

@@ -1,0 +1,3 @@
+"""Forward-mode differentiation: the functions that `jvp` stands for."""
+
+from .expanded import ForwardMode as ForwardMode

@@ -1,0 +1,108 @@
+"""Forward derivatives of first-order functions, one function for each choice of varied leaves.
+
+Masks come from the activity analysis, before anything is written: those of a group of recursive
+functions are solved together, so a member can call the others' derivatives before these exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.expr import type_of
+from ...ir.traverse import Steps
+from ..deriving.activity import Activity, Flow, active_cells
+from ..deriving.cotangents.cells import Cells
+from ..deriving.cotangents.masks import ones
+from ..deriving.ruled import rule_of
+from .instances import Instance
+from .sweep import Sweep
+
+if TYPE_CHECKING:
+    from ...diagnostics.diagnostic import Problem
+    from ..deriving.workspace import Workspace
+    from .transposed import Transposed
+
+
+@final
+class Derivation:
+    """Derives instances into a store."""
+
+    def __init__(self, space: Workspace, transposed: Transposed, problems: list[Problem]) -> None:
+        self.store: Final = space.store
+        self.leaves: Final = space.leaves
+        self.cotangents: Final = space.cotangents
+        self.border: Final = space.border
+        self.graph: Final = space.graph
+        self.cell_use: Final = space.cell_use
+        self.shadows: Final = space.shadows
+        self.transposed: Final = transposed
+        self.problems: Final = problems
+        """What stands in the way, collected while everything else is derived."""
+        self._known: Final[dict[Cells, _Derivation]] = {}
+
+    def instance(self, name: str, varied: int) -> Steps[Instance]:
+        """Return the instance of a function for a mask of its parameters, with tangents flowing
+        through those cells that can change its result."""
+        result = type_of(self.graph.source(name).body.result)
+        useful = ones(self.leaves.width(result))
+        cells = yield active_cells(self.graph, self.leaves, self.cell_use, name, varied, useful)
+        if cells not in self._known:
+            self._known[cells] = _Derivation(self, cells)
+        return (yield self._known[cells].instance(name, varied))
+
+
+@final
+class _Derivation:
+    """Derives instances for one choice of active cells."""
+
+    def __init__(self, shared: Derivation, cells: Cells) -> None:
+        self.store: Final = shared.store
+        self.leaves: Final = shared.leaves
+        self.cotangents: Final = shared.cotangents
+        self.border: Final = shared.border
+        self.graph: Final = shared.graph
+        self.cell_use: Final = shared.cell_use
+        self.shadows: Final = shared.shadows
+        self.transposed: Final = shared.transposed
+        self.problems: Final = shared.problems
+        self.cells: Final = cells
+        self._activity: Final = Activity(self.graph, self.leaves, self.cell_use, cells, cells)
+        self._instances: Final[dict[tuple[str, int], Instance]] = {}
+
+    def instance(self, name: str, varied: int) -> Steps[Instance]:
+        """Return the instance of a function for a mask of its parameters."""
+        key = (name, varied)
+        if key in self._instances:
+            return self._instances[key]
+        flow = yield self._activity.varied(name, varied)
+        group = {n: self._declared(n, flow) for n in self.graph.group(name) or (name,)}
+        group = {n: i for n, i in group.items() if i is not None}
+        for member in group.values():
+            self._instances.setdefault((member.source, member.varied), member)
+        # Inside a recursion more may vary than at its first call.
+        self._instances[key] = group[name]
+        for member in group.values():
+            if not member.is_constant:
+                yield self._define(member, flow, group)
+        return self._instances[key]
+
+    def _declared(self, name: str, flow: Flow) -> Instance | None:
+        """Return the instance of a function, which is yet to be defined; None for a member of a
+        group that no call reaches."""
+        if name not in flow.inward:
+            return None
+        works_on_cells = not self.cells.isdisjoint(self.cell_use.of(name))
+        moved = flow.outward.get(name, 0)
+        is_constant = not moved and not works_on_cells
+        function = name if is_constant else self.store.function_name(f"{name}_jvp")
+        return Instance(name, flow.inward[name], moved, function, works_on_cells)
+
+    def _define(self, instance: Instance, flow: Flow, group: dict[str, Instance]) -> Steps[None]:
+        source = self.graph.source(instance.source)
+        if rule_of(source.function) is not None:
+            made = self.transposed.function(source.function, instance)
+            self.store.functions[instance.function] = made
+            return
+        masks = yield self._activity.varied_in(source, instance.varied, flow)
+        function = yield Sweep(self, source, instance, masks, group).function()
+        self.store.functions[instance.function] = function

@@ -1,0 +1,51 @@
+"""Signatures of what transforms make of relay functions outside of compiled code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir.expr import Rule
+from ...ir.types import TupleType, TypeVar, is_differentiable
+from ..types.number_places import gradient_of, together
+from .definition import Definition, DerivedFunction
+from .signature import Parameter, Signature
+
+
+def derived_signature(mentioned: Definition | DerivedFunction, base: Signature) -> Signature:
+    """Return the signature of a function from that of the definition at the bottom."""
+    layers: list[DerivedFunction] = []
+    while isinstance(mentioned, DerivedFunction):
+        layers.append(mentioned)
+        mentioned = mentioned.base
+    for layer in reversed(layers):
+        if layer.rule is Rule.JVP:
+            base = _of_tuples(layer, base)
+    return base
+
+
+def _of_tuples(layer: DerivedFunction, base: Signature) -> Signature:
+    """Return the signature of a function of two tuples: the arguments, and their tangents."""
+    own = base.explicit
+    moved = [p for p in own if _is_moved(p, layer)]
+    span = layer.definition.source.head
+    primals = Parameter(
+        "primals",
+        TupleType(tuple(p.ty for p in own)),
+        span,
+        numbers=together(p.numbers for p in own),
+    )
+    tangents = Parameter(
+        "tangents",
+        TupleType(tuple(p.ty for p in moved)),
+        span,
+        numbers=together(gradient_of(p.numbers) for p in moved),
+    )
+    rest = (p for p in base.parameters if p not in own)
+    return replace(base, parameters=(primals, tangents, *rest))
+
+
+def _is_moved(parameter: Parameter, layer: DerivedFunction) -> bool:
+    """Return whether a function is differentiated in a parameter."""
+    if layer.wrt is not None:
+        return parameter.name in layer.wrt
+    return is_differentiable(parameter.ty) or isinstance(parameter.ty, TypeVar)
