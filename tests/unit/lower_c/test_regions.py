@@ -62,7 +62,7 @@ def test_calls_of_torch_stand_between_pieces() -> None:
 
 
 def test_an_index_that_does_not_exist_is_the_error_of_torch() -> None:
-    x, y = torch.randn(5, 4), torch.tensor([0, 4, -1])
+    x, y = torch.randn(5, 4), torch.tensor([0, 4, 3])
     assert_program(picked(x, y), by_torch(picked, x, y))
     with pytest.raises(RunError, match="index out of range"):
         picked(x, torch.tensor([0, 5, 1]))

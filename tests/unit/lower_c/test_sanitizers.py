@@ -49,7 +49,7 @@ def runtime() -> str | None:
         return None
     asked = [*command, "-print-file-name=libasan.so"]
     found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-    return found if os.path.isabs(found) else None
+    return found if Path(found).is_absolute() else None
 
 
 @pytest.mark.parametrize("name", TESTS)
