@@ -110,6 +110,8 @@ class Finding:
 class Backend(ABC):
     """A maker of kernels, chosen by the option `lowering`."""
 
+    cuts: Sequence[Pass] = ()
+    """The passes behind fusion that take more out of a program as kernel functions."""
     passes: Sequence[Pass] = ()
     """The passes that a program in regions goes through for this backend."""
 

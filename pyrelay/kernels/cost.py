@@ -13,7 +13,7 @@ from typing import assert_never, final
 from ..ir.bounds import at_most
 from ..ir.dims import ONE, ZERO, Dim, product, sum_of
 from ..ir.expr import Expr, Var, type_of
-from ..ir.types import SizeType, Type
+from ..ir.types import SizeType, TupleType, Type
 from .fusion.nodes import estimate
 from .groups import Domain, Group, Kind
 from .reading import Reader, bindings_of, dtype_of, shape_of
@@ -55,6 +55,8 @@ def size_of(ty: Type) -> Dim:
 
 def cost_of(group: Group) -> Cost:
     """Return what a kernel costs."""
+    if group.kind is Kind.CALL:
+        return _cost_of_call(group)
     record = Recording(is_leaf=group.leaves.__contains__)
     reader = Reader(bindings_of(group.function.body), record)
     repeated = _read(group, reader, record)
@@ -69,6 +71,15 @@ def cost_of(group: Group) -> Cost:
     )
     written = sum_of(size_of(type_of(o.value)) for o in group.outputs)
     return Cost(read, written, work + _combined(group))
+
+
+def _cost_of_call(group: Group) -> Cost:
+    """Return what a call of an operator costs: each operand is read once, and each element of one
+    is combined with those of the next."""
+    read = {p: product(shape_of(type_of(p))) for p in group.function.params}
+    made = type_of(group.function.body)
+    results = made.fields if isinstance(made, TupleType) else (made,)
+    return Cost(read, sum_of(map(size_of, results)), sum_of(read.values()))
 
 
 def _read(group: Group, reader: Reader, record: Recording) -> Dim:
@@ -100,6 +111,8 @@ def _read(group: Group, reader: Reader, record: Recording) -> Dim:
             found = group.scattered
             read_scatter(found, reader, record)
             return product(shape_of(type_of(found.call.args[found.lowering.over])))
+        case Kind.CALL:
+            raise AssertionError(group)  # `cost_of` does not read it
         case other:
             assert_never(other)
 

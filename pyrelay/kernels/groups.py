@@ -40,6 +40,8 @@ class Kind(Enum):
     """Additions at places that are computed; one output."""
     UPDATES = "updates"
     """Passes over places that have nothing in common but the launch: one for each output."""
+    CALL = "call"
+    """One call of an operator that a backend has code of its own for."""
 
 
 @final
@@ -166,6 +168,7 @@ class Group:
     """Reductions along what the sums of products are summed over, of what one operand is made of:
     they have an element for each of the kept places of the domain."""
     scattered: Scattered | None = None
+    call: Call | None = None
 
     @property
     def shape(self) -> tuple[Dim, ...]:

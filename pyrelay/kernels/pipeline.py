@@ -11,6 +11,7 @@ from ..passes.pipeline import DEBUGGED, EVALUATED, FUSIBLE, STANDALONE, called
 from .fusion.decompose import Decompose
 from .fusion.fuse import Fuse
 from .fusion.outline import Outline
+from .fusion.own_calls import OwnCalls
 from .fusion.segments import Segments
 from .fusion.split_slices import SplitSlices
 
@@ -20,14 +21,17 @@ CUT: Final[Pipeline] = (*FUSIBLE, REGIONS)
 """Programs in kernels and regions."""
 
 
-def fused(passes: Sequence[Pass]) -> Pipeline:
-    """Return the phases of programs whose kernels a backend makes; the last one has the passes of
-    the backend, if it has any."""
-    return (*CUT, Phase("launched", tuple(passes))) if passes else CUT
+def fused(passes: Sequence[Pass], cuts: Sequence[Pass]) -> Pipeline:
+    """Return the phases of programs whose kernels a backend makes: `cuts` take more kernels out
+    than fusion does, and the last phase has the passes of the backend, if it has any."""
+    *rest, outline = REGIONS.passes
+    regions = Phase(REGIONS.name, (*rest, *cuts, outline)) if cuts else REGIONS
+    launched = (Phase("launched", tuple(passes)),) if passes else ()
+    return (*FUSIBLE, regions, *launched)
 
 
 def all_passes() -> Mapping[str, Pass]:
     """Return every pass of the package by its name, in the order of the pipelines."""
     phases = (phase for pipeline in (EVALUATED, called(()), DEBUGGED, CUT) for phase in pipeline)
     listed = (step for phase in phases for step in phase.passes)
-    return {step.name: step for step in (*listed, Segments(), *STANDALONE)}
+    return {step.name: step for step in (*listed, OwnCalls(), Segments(), *STANDALONE)}

@@ -17,12 +17,14 @@ from ..kernels.backend import (
     Run,
 )
 from ..kernels.calling import Form, Layout, NoKernel
+from ..kernels.fusion.own_calls import OwnCalls
 from ..kernels.fusion.segments import Segments
 from ..kernels.tape import KernelStep, Tape
 from .building import CannotBuild, find_compiler
 from .functions import function_finding, function_run, function_text
 from .launching import RegionCall
 from .math import host_target
+from .products import has_code
 from .text import lower
 
 
@@ -30,6 +32,7 @@ from .text import lower
 class CBackend(Backend):
     """Generates C of kernels and whole regions, and builds it with the compiler of the machine."""
 
+    cuts = (OwnCalls(has_code),)
     passes = (Segments(),)
     name = "c"
     description = "C runs its kernels, and its functions over numbers"

@@ -28,6 +28,8 @@ def lower(group: Group, layout: Layout, target: Target) -> Lowered:
             return lower_updates(group, layout)
         case Kind.ROWS:
             return lower_rows(group, layout, target)
+        case Kind.CALL:
+            raise NoKernel("the operator has no Triton form")
 
 
 def text_of(kernel: KernelFunction) -> str:

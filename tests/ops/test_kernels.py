@@ -33,10 +33,10 @@ from tests.unit.kernels.supplied import read_results
 EVERY = [op for op in (*ALL, *GENERATED) if inside(op.lowering) is not None]
 
 
-def program_of(op: Op, sample: Sample) -> tuple[Module, dict[str, int]]:
-    """Return the program of one call; its sizes have names if the operator takes them as they
-    are."""
-    for names in (shape_names(sample), {}):
+def program_of(op: Op, sample: Sample, *, is_named: bool = True) -> tuple[Module, dict[str, int]]:
+    """Return the program of one call; its sizes have names if the operator takes them as they are,
+    and they are to have some."""
+    for names in (shape_names(sample), {}) if is_named else ({},):
         try:
             program, result = call_program(op, sample, names)
         except Clash:

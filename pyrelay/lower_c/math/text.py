@@ -37,6 +37,7 @@ HEADER: Final = """\
 #include <stdint.h>
 #include <string.h>
 #include <math.h>
+#include <stdlib.h>
 
 #define RELAY static inline __attribute__((always_inline, unused))
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...kernels.calling import Layout
 from ...kernels.groups import Group, Kind
 from ..math import Target
+from ..products import lower_call
 from .contraction import lower_contraction
 from .kernel import Kernel
 from .pointwise import lower_pointwise, lower_updates
@@ -24,5 +25,8 @@ def lower(group: Group, layout: Layout, target: Target, name: str = "") -> tuple
             return lower_scatter(group, layout, target, name)
         case Kind.UPDATES:
             return (lower_updates(group, layout, target, name),)
+        case Kind.CALL:
+            found = lower_call(group, layout, target, name)
+            return (Kernel(found.name, found.text, found.arguments),)
         case Kind.CONTRACTION:
             return (lower_contraction(group, layout, target, name),)

@@ -99,6 +99,6 @@ def pipeline_of(lowering: Lowering, gradients: tuple[int, ...] | None) -> Pipeli
         case Plain.DEBUGGER:
             return DEBUGGED
         case Backend():
-            return fused(lowering.passes)
+            return fused(lowering.passes, lowering.cuts)
         case _:
             assert_never(lowering)

@@ -25,7 +25,7 @@ from ...ir.module import Module
 from ...ir.types import FnType
 from ...ir.verify import Stage
 from ...kernels.backend import Backend
-from ...kernels.pipeline import CUT
+from ...kernels.pipeline import CUT, REGIONS
 from ...operators.host.debugging import is_debugged
 from ...passes.base import Context
 from ...passes.insertion import INSERTIONS, with_inserted
@@ -165,7 +165,7 @@ class Program:
     @property
     def regions(self) -> Module:
         """The program with its tensor code in kernels and regions."""
-        return self._run(with_inserted(CUT))
+        return self.at(REGIONS.name)
 
     def launched(self, backend: Backend) -> Module:
         """Return the program as a backend runs it."""
@@ -258,7 +258,8 @@ class Program:
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""
         module = self.launched(backend)
-        kernels = Kernels(backend, self.regions, module, device)
+        regions = self._run(up_to(self.pipeline(backend), REGIONS.name))
+        kernels = Kernels(backend, regions, module, device)
         data = self.data.representations
         fresh = self._gives_fresh
         return compile_module(module, self.entry, device, data, instead=kernels, gives_fresh=fresh)

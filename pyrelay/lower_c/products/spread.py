@@ -1,0 +1,152 @@
+"""Gradients of convolutions for their images, by addition: each row of the gradient of a result,
+times the numbers of the kernel that met it, is added to the rows of the image that it came from.
+
+Unlike a sweep over the gradient with zeros around it this multiplies nothing by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from ..math import Element, Target
+from .sweep import Frame, lanes_of
+from .tiles import declared, indented, load, outer, store, sums, tile_size
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The gradient for an image as loops: `sources` and `results` are channels of one group."""
+
+    element: Element
+    groups: int
+    sources: int
+    results: int
+    frame: Frame
+    output: tuple[int, int]
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+
+
+def spread_text(name: str, of: Spread, target: Target) -> str:
+    """Return the C function `name(run, gradient, weights, result, count)` for so many images."""
+    c, frame = of.element.c, of.frame
+    size, area = of.kernel[0] * of.kernel[1], of.output[0] * of.output[1]
+    channels, plane = of.groups * of.sources, frame.source[0] * frame.source[1]
+    begin, room, finish = "", "result", ""
+    cut = ""
+    if not frame.is_source:
+        cut = _cut_out(f"{name}_cut", of)
+        begin = f"    {c} *room = malloc({frame.plane} * sizeof({c}));\n"
+        room = "room"
+        finish = f"        {name}_cut(room, result);\n"
+    end = "" if frame.is_source else "    free(room);\n"
+    cost = of.results * size * area // (target.register_bytes // of.element.bytes)
+    return f"""\
+{cut}struct {name} {{ const {c} *gradient, *weights; {c} *result; }};
+
+{_plane(f"{name}_plane", of, target)}
+static void {name}_part(const void *given, int64_t begin, int64_t end) {{
+    const struct {name} a = *(const struct {name} *)given;
+{begin}    for (int64_t at = begin; at < end; at++) {{
+        int64_t n = at / {channels}, group = at % {channels} / {of.sources};
+        int64_t channel = at % {of.sources};
+        {c} *result = a.result + at * {plane};
+        memset({room}, 0, {frame.plane} * sizeof({c}));
+        {name}_plane(
+            a.gradient + (n * {of.groups} + group) * {of.results * area},
+            a.weights + (group * {of.results * of.sources} + channel) * {size}, {room}
+        );
+{finish}    }}
+{end}}}
+
+static void {name}(
+    relay_run *run, const {c} *gradient, const {c} *weights, {c} *result, int64_t count
+) {{
+    const struct {name} given = {{gradient, weights, result}};
+    relay_in_parts(run, {name}_part, &given, count * {channels}, {cost});
+}}
+"""
+
+
+def _cut_out(name: str, of: Spread) -> str:
+    """Return the function that copies what lies in a frame."""
+    frame, c = of.frame, of.element.c
+    height, width = frame.source
+    return f"""\
+static void {name}(const {c} *from, {c} *to) {{
+    for (int64_t y = 0; y < {height}; y++)
+        for (int64_t x = 0; x < {width}; x++) {{
+            int64_t column = x + {frame.low[1]};
+            to[y * {width} + x] = from[(y + {frame.low[0]}) * {frame.pitch}
+                + column % {frame.phases} * {frame.columns} + column / {frame.phases}];
+        }}
+}}
+
+"""
+
+
+def _plane(name: str, of: Spread, target: Target) -> str:
+    """Return the function that adds up one channel of an image."""
+    height, width = of.output
+    lanes = lanes_of(of.element, width, target)
+    rows_most, most = tile_size(target)
+    counts = [min(lanes, width - x) for x in range(0, width, lanes)]
+    chunks = [(i * lanes, counts[i : i + most]) for i in range(0, len(counts), most)]
+    down = min(max(1, most // len(chunks[0][1])), height)
+    whole = height // down * down
+    blocks: list[str] = []
+    for first in range(0, of.kernel[1], rows_most):
+        taken = range(first, min(first + rows_most, of.kernel[1]))
+        for begin, end, rows in ((0, whole, down), (whole, height, height - whole)):
+            if begin == end:
+                continue
+            tiles = [_tile(of, taken, rows, x, chunk, lanes) for x, chunk in chunks]
+            joined = "\n".join(tiles)
+            blocks.append(f"""\
+        for (int64_t y = {begin}; y < {end}; y += {rows}) {{
+{joined}
+        }}""")
+    c, joined = of.element.c, "\n".join(blocks)
+    return f"""\
+static void {name}(const {c} *gradient, const {c} *weights, {c} *result) {{
+    for (int64_t ky = 0; ky < {of.kernel[0]}; ky++) {{
+{joined}
+    }}
+}}
+"""
+
+
+def _tile(of: Spread, taken: range, rows: int, begin: int, counts: list[int], lanes: int) -> str:
+    """Return the lines for some columns of the kernel, and some vectors of rows of the gradient."""
+    (height, width), frame, c = of.output, of.frame, of.element.c
+    shape = f"{of.element.name}x{lanes}"
+    places = [(y, begin + j * lanes, n) for y in range(rows) for j, n in enumerate(counts)]
+    body = outer(
+        shape,
+        len(taken),
+        len(places),
+        lambda i: f"w[{taken[i]}]",
+        lambda j: load(shape, f"g + {places[j][0] * width + places[j][1]}", lanes, places[j][2]),
+    )
+    adds: list[str] = []
+    for i, kx in enumerate(taken):
+        for j, (y, x, count) in enumerate(places):
+            at = y * of.stride[0] * frame.pitch + frame.at(x, kx * of.dilation[1])
+            value = f"c{i}_{j} + {load(shape, f'to + {at}', lanes, count)}"
+            adds.append(store(shape, f"to + {at}", value, lanes, count))
+    return f"""\
+            {{
+                {declared(shape, sums(len(taken), len(places)))}
+                const {c} *g = gradient + y * {width};
+                const {c} *w = weights + ky * {of.kernel[1]};
+                for (int64_t channel = 0; channel < {of.results}; channel++) {{
+{indented(body, 5)}
+                    g += {height * width};
+                    w += {of.sources * of.kernel[0] * of.kernel[1]};
+                }}
+                {c} *to = result + (y * {of.stride[0]} + ky * {of.dilation[0]}) * {frame.pitch};
+{indented(adds, 4)}
+            }}"""
