@@ -85,7 +85,7 @@ SHARE ?= 1
 PROGRAMS := tests/errors tests/examples tests/features tests/models tests/ops tests/property tests/relay \
     tests/scale tests/seed tests/unit
 lowerings: $(VENV)/.dev
-	for lowering in evaluator torch-regions triton-interpret; do \
+	for lowering in evaluator torch-regions c triton-interpret; do \
 	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
 	        --dist worksteal -m "not slow and not gpu and not host" $(PROGRAMS) || exit 1; \
 	done

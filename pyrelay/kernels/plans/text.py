@@ -88,10 +88,12 @@ Coordinates: TypeAlias = Callable[[str], "Text | None"]
 @final
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How a language writes the quotient of integers, and the larger of two."""
+    """How a language writes the quotient of integers, the larger of two, and an operand of a
+    function."""
 
     quotient: str
     maximum: str
+    operand: Callable[[Text], Text] = lambda text: text
 
 
 @final
@@ -153,15 +155,18 @@ class DimText:
                 return text
             case DimOp("max", left, right):
                 a, b = self.whole(left, coordinates), self.whole(right, coordinates)
-                return call(self._syntax.maximum, a, b)
+                return self._call(self._syntax.maximum, a, b)
             case DimOp(kind, left, right):
                 a, b = self.whole(left, coordinates), self.whole(right, coordinates)
                 # The quotients of kernels round towards zero.
                 if not self._is_nonnegative(left):
-                    return call(self._function(_FLOORED[kind]), a, b)
+                    return self._call(self._function(_FLOORED[kind]), a, b)
                 return infix(a, self._syntax.quotient if kind == "floordiv" else "%", b)
             case _:
                 raise AssertionError("a checked program has no unknown sizes")
+
+    def _call(self, function: str, *operands: Text) -> Text:
+        return call(function, *map(self._syntax.operand, operands))
 
     def _is_nonnegative(self, dim: Dim) -> bool:
         low, _ = self._places.bounds(dim)

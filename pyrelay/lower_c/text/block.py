@@ -124,9 +124,10 @@ class Block(CodeBlock):
             numbers = f"relay_numbers_{self.kernel.place_element}x{self.kernel.lanes}()"
             return Text(f"({numbers} + ({self.kernel.place_c}){text.inside(6)})")
         bound = self.kernel.terms.coordinates.get(name)
-        if bound is None:
-            return self.coordinate(name)
-        return self._as_place(bound[0])
+        if bound is not None:
+            return self._as_place(bound[0])
+        text = self.coordinate(name)
+        return None if text is None else Text(f"({self.kernel.place_c}){text.atom}", 7)
 
     def _as_place(self, term: Term) -> Text:
         """Return the text of an int64 value as a vector of places."""

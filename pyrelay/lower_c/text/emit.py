@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Final, final
 
 from ...ir.expr import Function
@@ -17,7 +18,7 @@ from ...kernels.calling import Argument, Layout, Number, Read, Scratch, Size, St
 from ...kernels.places import Places
 from ...kernels.plans.code import KernelCode
 from ...kernels.plans.terms import Term, Terms, widened
-from ...kernels.plans.text import DimText, Syntax
+from ...kernels.plans.text import DimText, Syntax, Text
 from ..math import Target, element_name, element_of, lanes_for
 from .kernel import Kernel
 
@@ -65,9 +66,24 @@ class KernelText(KernelCode):
         self.dims: Final = DimText(
             places, self.operands, self.argument, self._scalar, Syntax("/", "relay_most_i64")
         )
-        self.wide_dims: Final = DimText(
-            places, self.operands, self.argument, self._vector, Syntax("/", "RELAY_MOST")
-        )
+        self._places: Final = places
+
+    @cached_property
+    def wide_dims(self) -> DimText:
+        """The text of dims as vectors of places."""
+        shape = f"{self.place_element}x{self.lanes}"
+
+        def argument(argument: Argument, wish: str) -> str:
+            return f"({self.place_c}){self.argument(argument, wish)}"
+
+        def function(name: str) -> str:
+            return f"relay_{name}_{shape}"
+
+        def operand(text: Text) -> Text:
+            return Text(f"(({shape}){{0}} + {text.inside(6)})")
+
+        syntax = Syntax("/", function("most"), operand)
+        return DimText(self._places, self.operands, argument, function, syntax)
 
     def choose_lanes(
         self, roots: Sequence[Term], stored: Sequence[DType], lane: str | None, layout: Layout
@@ -109,9 +125,6 @@ class KernelText(KernelCode):
 
     def _scalar(self, name: str) -> str:
         return f"relay_{name}_i64"
-
-    def _vector(self, name: str) -> str:
-        return f"relay_{name}_{self.place_element}x{self.lanes}"
 
     def loop(self, suffix: str, count: str, cost: int, lines: Sequence[str]) -> None:
         """Add a loop over `count` places, each of which takes about as long as `cost` additions of

@@ -1,0 +1,143 @@
+"""Regions in C: one call for all kernels, calls of torch in between, failures, and no compiler."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Int, RunError, Tensor, options, relay
+from pyrelay.lower_c import building
+from pyrelay.lower_c.launching import prepare
+from tests.tolerances import assert_program
+
+N, M, K = Dim("N"), Dim("M"), Dim("K")
+Rows = Tensor[Float, (N, M)]
+
+
+@pytest.fixture(autouse=True)
+def in_c() -> Generator[None]:
+    with options(lowering="c"):
+        yield
+
+
+@relay
+def layers(x: Rows, w: Tensor[Float, (M, M)]):
+    h = relay.tanh(x @ w)
+    h = relay.softmax(h @ w, dim=-1)
+    return h, (h * x).sum(dim=0)
+
+
+@relay
+def around_torch(x: Rows):
+    scaled = x * 2.0 + 1.0
+    values, _ = relay.sort(scaled, dim=-1)
+    return relay.tanh(values) * x
+
+
+@relay
+def picked(x: Rows, y: Tensor[Int, (K,)]):
+    chosen = relay.embedding(y, x) * 2.0
+    return relay.tanh(chosen @ relay.transpose(chosen, 0, 1))
+
+
+def by_torch(function, *args):
+    with options(lowering="torch"):
+        return function(*args)
+
+
+def test_a_region_is_what_torch_does() -> None:
+    for n, m in ((7, 5), (1, 1), (64, 33), (0, 3)):
+        x, w = torch.randn(n, m), torch.randn(m, m)
+        assert_program(layers(x, w), by_torch(layers, x, w))
+        assert_program(layers(x.T.contiguous().T, w.T), by_torch(layers, x, w.T))
+
+
+def test_calls_of_torch_stand_between_pieces() -> None:
+    x = torch.randn(6, 9)
+    assert_program(around_torch(x), by_torch(around_torch, x))
+    assert "sort" in around_torch.explain()
+
+
+def test_an_index_that_does_not_exist_is_the_error_of_torch() -> None:
+    x, y = torch.randn(5, 4), torch.tensor([0, 4, 3])
+    assert_program(picked(x, y), by_torch(picked, x, y))
+    with pytest.raises(RunError, match="index out of range"):
+        picked(x, torch.tensor([0, 5, 1]))
+    assert_program(picked(x, y), by_torch(picked, x, y))
+
+
+def test_results_are_storage_of_their_own() -> None:
+    x, w = torch.randn(8, 8), torch.randn(8, 8)
+    first = layers(x, w)
+    kept = [t.clone() for t in first]
+    layers(x + 1.0, w)
+    assert_program(first, tuple(kept))
+
+
+def test_threads_call_a_region_at_once() -> None:
+    x, w = torch.randn(32, 16), torch.randn(16, 16)
+    expected = layers(x, w)
+    found: list[object] = []
+
+    def run() -> None:
+        with options(lowering="c"):
+            found.extend(layers(x, w) for _ in range(20))
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 80
+    for result in found:
+        assert_program(result, expected)
+
+
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
+    x, w = torch.randn(700, 65), torch.randn(65, 65)
+    counts = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        alone = layers(x, w)
+        torch.set_num_threads(2)
+        together = layers(x, w)
+    finally:
+        torch.set_num_threads(counts)
+    torch.testing.assert_close(together, alone, rtol=0, atol=0)
+
+
+def test_without_a_compiler_torch_runs_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def nothing(sources: object) -> None:
+        asked.append(sources)
+
+    monkeypatch.setattr(prepare, "build_or_notify", nothing)
+
+    @relay
+    def scaled(x: Rows):
+        return relay.tanh(x * 3.0)
+
+    x = torch.randn(4, 6)
+    for _ in range(3):
+        assert_program(scaled(x), by_torch(scaled, x))
+    assert len(asked) == 1
+
+
+def test_no_compiler_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler")
+    monkeypatch.setattr(building.texts, "_notified", threading.Event())
+
+    @relay
+    def shifted(x: Rows):
+        return relay.tanh(x - 0.25) * 1.75
+
+    x = torch.randn(4, 6)
+    for _ in range(2):
+        assert_program(shifted(x), by_torch(shifted, x))
+    assert len([r for r in caplog.records if "CC=no-such-compiler" in r.getMessage()]) == 1

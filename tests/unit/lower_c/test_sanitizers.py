@@ -1,0 +1,72 @@
+"""Generated C under the address and undefined-behaviour sanitizers of the compiler.
+
+Python itself is not built with them, so each program runs in a process of its own that has the
+runtime of the address sanitizer loaded before everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyrelay.lower_c.building import CannotBuild, find_compiler
+
+pytestmark = pytest.mark.slow
+
+FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+
+RUN = """
+import sys
+
+from pyrelay.lower_c.building import texts
+
+texts.FLAGS = (*(f for f in texts.FLAGS if f != "-O3"), "-O1", *{flags!r}.split())
+
+import pytest
+
+sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *sys.argv[1:]]))
+"""
+
+ROOT = Path(__file__).parents[3]
+TESTS = (
+    "test_pointwise.py",
+    "test_rows.py",
+    "test_contraction.py",
+    "test_regions.py",
+    "test_operators.py",
+)
+
+
+def runtime() -> str | None:
+    """Return the path of the address sanitizer's library; None where the compiler has none."""
+    try:
+        command = find_compiler().command
+    except CannotBuild:
+        return None
+    asked = [*command, "-print-file-name=libasan.so"]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    return found if Path(found).is_absolute() else None
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_c_of_tests_is_clean(name: str, tmp_path: Path) -> None:
+    library = runtime()
+    if library is None:
+        pytest.skip("the compiler has no address sanitizer")
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": library,
+        "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:detect_odr_violation=0",
+        "PYRELAY_CACHE": "off",
+        "PYTHONPATH": str(ROOT),
+    }
+    path = ROOT / "tests" / "unit" / "lower_c" / name
+    command = [sys.executable, "-c", RUN.format(flags=FLAGS), "-m", "not slow", str(path)]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
