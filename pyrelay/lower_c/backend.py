@@ -35,7 +35,7 @@ class CBackend(Backend):
     cuts = (OwnCalls(has_code),)
     passes = (Segments(),)
     name = "c"
-    description = "C runs its kernels, and its functions over numbers"
+    description = "C runs its kernels, and functions that loop over numbers and tensors"
 
     def unavailable(self, device: Device) -> str | None:
         """Return why nothing runs on a device that is no CPU. Without a compiler torch runs all."""
@@ -84,7 +84,7 @@ class CBackend(Backend):
         called: Callable[[str], Run],
         fallback: Run,
     ) -> Run:
-        """Return a function over numbers that loops or recurses as C."""
+        """Return a function over numbers and tensors that loops or recurses as C."""
         return function_run(function, fallback)
 
     def function_text(self, function: ProgramFunction) -> str:

@@ -1,4 +1,4 @@
-"""Functions over numbers, run whole by C."""
+"""Functions over numbers and tensors, run whole by C."""
 
 from .c_types import NotInC as NotInC
 from .call import FunctionCall as FunctionCall

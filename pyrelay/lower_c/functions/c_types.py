@@ -71,6 +71,8 @@ class CTypes:
         if dtype is not None:
             return number_name(dtype)
         match ty:
+            case TensorType(_, DType() as element):
+                return f"{_element_name(element)} *"
             case TupleType(()):
                 return "void"
             case TupleType(fields):
@@ -87,16 +89,20 @@ class CTypes:
         return self._names[ty]
 
 
-def leaves_of(ty: Type, path: str = "") -> Iterator[tuple[str, DType]]:
-    """Return the numbers in a value: how C reaches each from the value, and its dtype."""
-    dtype = number_dtype(ty)
-    if dtype is not None:
-        yield path, dtype
+def leaves_of(ty: Type, path: str = "") -> Iterator[tuple[str, Type]]:
+    """Return the numbers and tensors in a value: how C reaches each from the value, and its
+    type."""
+    if isinstance(ty, TensorType) or number_dtype(ty) is not None:
+        yield path, ty
     elif isinstance(ty, TupleType):
         for index, field in enumerate(ty.fields):
             yield from leaves_of(field, f"{path}.f{index}")
 
 
-def cell_of(dtype: DType) -> str:
-    """Return the member of `relay_cell` that a number is passed in."""
-    return "f" if is_float(dtype) else "i"
+def cell_of(dtype: DType | None) -> str:
+    """Return the member of `relay_cell` that a number is passed in; None for an address."""
+    return "f" if dtype is not None and is_float(dtype) else "i"
+
+
+def _element_name(dtype: DType) -> str:
+    return "uint8_t" if dtype == bool_ else number_name(dtype)

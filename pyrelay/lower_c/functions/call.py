@@ -6,30 +6,36 @@ import ctypes
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import torch
 
 from ...autotuning.methods import is_transformed
 from ...config import current
 from ...ir.expr import type_of
-from ...ir.types import DType, TupleType, Type, bool_, is_float
+from ...ir.types import SizeType, TensorType, TupleType, Type, bool_, is_float, known_dtype
 from ...kernels.backend import FailedInside, ProgramFunction, Run
+from ...kernels.calling import Sizes
 from ..building import Source, build_or_notify
+from ..launching.threads import thread_functions
 from .c_types import NotInC, leaves_of, number_dtype
 from .program import CText, c_text
 
-FLAGS: Final = ("-fwrapv", "-ffp-contract=off", "-pthread")
+FLAGS: Final = ("-fwrapv", "-ffp-contract=off", "-pthread", "-Wno-psabi")
 """Integers wrap around where no check stops the program, and floats are rounded as torch's are."""
 
 STACK: Final = 1 << 30
 """The bytes of the stack on which calls wait that have no room on Python's; what is not used takes
 no memory."""
 
-_HEAD: Final = struct.Struct("=5q4q")
+_HEAD: Final = struct.Struct("=7q4q")
 """`relay_call` in C."""
 
 _DEEP, _STOPPED = -1, -2
+_MOST_SHAPES: Final = 256
+
+_Shapes: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
+"""The sizes that are passed, and the shapes of the tensors that are results."""
 
 
 @final
@@ -47,21 +53,20 @@ class FunctionCall:
     def __call__(self, *args: Any) -> Any:
         """Return the result. Raises FailedInside."""
         if not self._is_tried:
-            self._is_tried = True
             self._built = _built(self._function)
+            self._is_tried = True  # an interrupt of the build leaves it to the next call
         built = self._built
         if built is None or is_transformed():
             return self._fallback(*args)
         try:
-            flat = list(built.flat(args[: self._count]))
+            found = built.run(args[: self._count])
         except _Unfit:
             return self._fallback(*args)
-        found = built.run(flat)
         return self._fallback(*args) if found is None else found[0]
 
 
 class _Unfit(Exception):  # noqa: N818  the host takes the argument
-    """An argument is no number that C can take."""
+    """An argument is nothing that C can take."""
 
 
 @final
@@ -69,50 +74,70 @@ class _Built:
     """The C of a function, loaded."""
 
     def __init__(self, text: CText, function: Callable[..., int]) -> None:
-        self._text: Final = text
+        self.text: Final = text
         self._function: Final = function
-        self._params: Final = [_cells(t) for t in text.params]
-        self._results: Final = _cells(text.result)
-        count = max(sum(map(len, self._params)), len(self._results))
-        self._room: Final = ctypes.c_char * (_HEAD.size + 8 * max(1, count))
-        self._packed: Final = struct.Struct(_HEAD.format + "".join(map(_formats, self._params)))
-        self._unpacked: Final = struct.Struct("=" + _formats(self._results))
+        self._params: Final = [t for p in text.params for _, t in leaves_of(p)]
+        results = [t for _, t in leaves_of(text.result)]
+        self._tensors: Final = [t for t in results if isinstance(t, TensorType) and t.shape]
+        numbers = _formats(t for t in results if number_dtype(t) is not None)
+        given = "q" * len(text.sizes) + _formats(self._params) + _formats(self._tensors)
+        self._packed: Final = struct.Struct(_HEAD.format + given)
+        self._unpacked: Final = struct.Struct("=" + numbers)
+        self._room: Final = ctypes.c_char * (self._packed.size + max(8, self._unpacked.size))
+        self._shapes: Final[dict[tuple[Any, ...], _Shapes]] = {}
         self._stack = 0
 
-    def flat(self, args: Sequence[Any]) -> Iterator[Any]:
-        """Yield the numbers in arguments. Raises _Unfit."""
-        for ty, value in zip(self._text.params, args, strict=True):
-            if number_dtype(ty) is not None:
-                yield _number(value)
-            else:
-                yield from map(_number, _leaves(ty, value))
-
-    def run(self, flat: Sequence[Any]) -> tuple[Any] | None:
-        """Return the result in a tuple; None where there is no room for the calls that wait.
-        Raises FailedInside."""
+    def run(self, args: Sequence[Any]) -> tuple[Any] | None:
+        """Return the result in a tuple; None where the host is to run it: there is no room for the
+        calls that wait, or a kernel failed. Raises FailedInside and _Unfit."""
+        leaves = list(_leaves(self.text.params, args))
+        kept = [_taken(ty, v) for ty, v in zip(self._params, leaves, strict=True)]
+        sizes, shapes = self._sized(kept) if self.text.sizes or self._tensors else ((), ())
+        made = [
+            torch.empty(shape, dtype=_torch_dtype(ty))
+            for ty, shape in zip(self._tensors, shapes, strict=True)
+        ]
+        given = (*sizes, *map(_cell, kept), *(t.data_ptr() for t in made))
         most_waiting = current().max_depth
         while True:
             room = self._room()
-            head = (most_waiting, self._stack, *_python(), 0, 0, 0, 0)
-            self._packed.pack_into(room, 0, *head, *flat)
+            head = (most_waiting, self._stack, *_addresses(), 0, 0, 0, 0)
+            self._packed.pack_into(room, 0, *head, *given)
             status = self._function(room)
             if not status:
-                values = iter(self._unpacked.unpack_from(room, _HEAD.size))
-                return (_value(self._text.result, values),)
+                numbers = iter(self._unpacked.unpack_from(room, self._packed.size))
+                return (_value(self.text.result, numbers, iter(made)),)
             if status > 0:
                 raise self._failure(status, bytes(room[: _HEAD.size]))
-            if status == _DEEP and not self._stack:
-                self._stack = STACK
-                continue
-            return None
+            if status != _DEEP or self._stack:
+                return None
+            self._stack = STACK
+
+    def _sized(self, kept: Sequence[Any]) -> _Shapes:
+        key = tuple([v.shape if isinstance(v, torch.Tensor) else v for v in self._sizing(kept)])
+        found = self._shapes.get(key)
+        if found is None:
+            sizes = Sizes(zip(self._params, kept, strict=True))
+            try:
+                shapes = (tuple(map(sizes.value, t.shape)) for t in self._tensors)
+                found = tuple(map(sizes.value, self.text.sizes)), tuple(shapes)
+            except KeyError:
+                raise _Unfit from None  # a size that no argument shows
+            if len(self._shapes) >= _MOST_SHAPES:
+                self._shapes.clear()
+            self._shapes[key] = found
+        return found
+
+    def _sizing(self, kept: Sequence[Any]) -> Iterator[Any]:
+        """Yield the arguments that show sizes."""
+        for ty, value in zip(self._params, kept, strict=True):
+            if isinstance(ty, SizeType) or isinstance(value, torch.Tensor):
+                yield value
 
     def _failure(self, site: int, head: bytes) -> FailedInside:
-        call = self._text.sites[site - 1]
-        dtypes = [number_dtype(type_of(a)) for a in call.args]
-        kept = [d for d in dtypes if d is not None]
-        cells = head[_HEAD.size - 32 :]
-        count = min(4, len(kept))
-        values = struct.unpack_from("=" + _formats(kept[:count]), cells)
+        call = self.text.sites[site - 1]
+        types = [t for t in map(type_of, call.args) if number_dtype(t) is not None][:4]
+        values = struct.unpack_from("=" + _formats(types), head, _HEAD.size - 32)
         return FailedInside(call, values)
 
 
@@ -130,48 +155,59 @@ def _built(function: ProgramFunction) -> _Built | None:
 
 
 @cache
-def _python() -> tuple[int, int, int]:
-    """Return the addresses of what C calls of Python: a look at signals, and its lock released and
-    acquired."""
+def _addresses() -> tuple[int, ...]:
+    """Return the addresses of what C calls: of Python a look at signals, and its lock released and
+    acquired; what runs loops of kernels in threads."""
     api = ctypes.pythonapi
     functions = (api.PyErr_CheckSignals, api.PyEval_SaveThread, api.PyEval_RestoreThread)
-    addresses = [ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions]
-    return addresses[0], addresses[1], addresses[2]
+    own = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions)
+    return (*own, *thread_functions())
 
 
-def _cells(ty: Type) -> list[DType]:
-    return [dtype for _, dtype in leaves_of(ty)]
+def _formats(types: Iterable[Type]) -> str:
+    """Return the formats of cells."""
+    dtypes = map(number_dtype, types)
+    return "".join("d" if d is not None and is_float(d) else "q" for d in dtypes)
 
 
-def _formats(dtypes: Iterable[DType]) -> str:
-    return "".join("d" if is_float(d) else "q" for d in dtypes)
+def _leaves(types: Sequence[Type], values: Sequence[Any]) -> Iterator[Any]:
+    for ty, value in zip(types, values, strict=True):
+        if isinstance(ty, TupleType):
+            yield from _leaves(ty.fields, value)
+        else:
+            yield value
 
 
-def _number(value: Any) -> Any:
-    if type(value) is torch.Tensor:
-        if value.device.type != "cpu":
-            raise _Unfit
-        return value.item()
+def _taken(ty: Type, value: Any) -> Any:
+    """Return a number, or a tensor whose elements lie row by row. Raises _Unfit."""
     if isinstance(value, int | float):
         return value
-    raise _Unfit
+    if not isinstance(value, torch.Tensor) or type(value) not in _PLAIN:
+        raise _Unfit
+    if value.device.type != "cpu" or value.layout is not torch.strided:
+        raise _Unfit
+    return value.item() if number_dtype(ty) is not None else value.contiguous()
 
 
-def _leaves(ty: Type, value: Any) -> Iterator[Any]:
+_PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
+
+
+def _cell(value: Any) -> Any:
+    return value.data_ptr() if isinstance(value, torch.Tensor) else value
+
+
+def _value(ty: Type, numbers: Iterator[Any], tensors: Iterator[torch.Tensor]) -> Any:
+    """Return a value of a type from the numbers and tensors in it, as host code has it."""
     if isinstance(ty, TupleType):
-        for part, inside in zip(ty.fields, value, strict=True):
-            yield from _leaves(part, inside)
-    else:
-        yield value
-
-
-def _value(ty: Type, numbers: Iterator[Any]) -> Any:
-    """Return a value of a type from the numbers in it, as host code has it."""
-    if isinstance(ty, TupleType):
-        return tuple(_value(t, numbers) for t in ty.fields)
+        return tuple(_value(t, numbers, tensors) for t in ty.fields)
     dtype = number_dtype(ty)
-    assert dtype is not None
+    if dtype is None:
+        return next(tensors)
     number = next(numbers)
     if is_float(dtype):
         return torch.scalar_tensor(number, dtype=getattr(torch, dtype.name))
     return bool(number) if dtype == bool_ else number
+
+
+def _torch_dtype(ty: TensorType) -> torch.dtype:
+    return getattr(torch, known_dtype(ty).name)

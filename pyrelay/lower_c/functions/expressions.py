@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Final, Protocol
 
 from ...diagnostics.source import BUILTIN, Span
-from ...ir.dims import Dim
+from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     Call,
     Constant,
@@ -22,11 +22,23 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Host, Op
-from ...ir.types import UNIT, SizeType, TupleType, Type
+from ...ir.types import UNIT, SizeType, TensorType, TupleType, Type
+from ...kernels.calling import Scratch
 from ...kernels.function_plan import Planned
 from ...operators.host.failing import check, fail, no_element
 from ...operators.host.sizes import as_bound, size
+from ..text import Kernel
 from .c_types import CTypes, NotInC, cell_of, number_dtype
+from .kernel_calls import (
+    bytes_of,
+    dim_text,
+    is_tensor,
+    kernel_lines,
+    operands_of,
+    parts_of,
+    sizes_inside,
+    tensor_bytes,
+)
 from .numbers import NumberWriter, literal
 
 _KEYWORDS: Final = """
@@ -39,6 +51,10 @@ _KEYWORDS: Final = """
 """
 _RESERVED: Final = frozenset(_KEYWORDS.split())
 """Names that mean something in C, or in the code around values."""
+
+
+MOST_BYTES: Final = 4096
+"""Constant tensors that are larger are not written into a text."""
 
 
 class Names:
@@ -63,6 +79,7 @@ class Unit(Protocol):
     """What the writer of one C function knows of the text around it."""
 
     types: CTypes
+    has_tensors: bool
 
     def site(self, call: Call) -> int:
         """Return the number by which a call is known that fails."""
@@ -78,6 +95,15 @@ class Unit(Protocol):
 
     def c_name(self, planned: Planned) -> str:
         """Return the name of the C function that a function becomes."""
+        ...
+
+    def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
+        """Return the C functions of a kernel of tensors; none for any other function. Raises
+        NotInC."""
+        ...
+
+    def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
+        """Return the C functions of a call of an operator on tensors. Raises NotInC."""
         ...
 
     def is_deep(self, planned: Planned) -> bool:
@@ -117,11 +143,7 @@ class ExpressionWriter:
 
     def size(self, dim: Dim) -> str:
         """Return the expression of a size, of which variables in scope show the names."""
-        if dim.constant is not None:
-            return str(dim.constant)
-        if dim in self._sizes:
-            return self._sizes[dim]
-        raise NotInC(f"it computes with the size {dim}, which only tensors show")
+        return dim_text(dim, self._sizes.get)
 
     def _bind(self, var: Var, text: str) -> None:
         self._values[var] = text
@@ -159,12 +181,27 @@ class ExpressionWriter:
                 assert dtype is not None
                 self._unit.types.name(type_of(atom))
                 return str(literal(number, dtype))
-            case Constant(value=TensorData()):
-                raise NotInC("it has a constant tensor")
+            case Constant(value=TensorData() as data):
+                return self._tensor(data, type_of(atom))
             case _ if is_unit(atom):
                 return ""
             case _:
                 raise NotInC("it has a function or a string as a value")
+
+    def _tensor(self, data: TensorData, ty: Type) -> str:
+        """Return the address of a constant tensor, or the number in it."""
+        if len(data.data) > MOST_BYTES:
+            raise NotInC("it has a large constant tensor")
+        name = self.fresh("constant")
+        elements = ", ".join(map(str, data.data)) or "0"
+        aligned = "__attribute__((aligned(64)))"
+        self.line(f"static const uint8_t {name}[] {aligned} = {{{elements}}};")
+        if is_tensor(ty):
+            return f"({self._unit.types.name(ty)}){name}"
+        number = self.fresh("number")
+        self.line(f"{self._unit.types.name(ty)} {number};")
+        self.line(f"memcpy(&{number}, {name}, sizeof {number});")
+        return number
 
     def _call(self, call: Call, wish: str) -> str | None:
         match call.callee:
@@ -179,17 +216,73 @@ class ExpressionWriter:
                 return self._called(call, callee)
 
     def _called(self, call: Call, callee: Planned) -> str | None:
+        kernels = self._unit.kernels(callee)
+        if kernels:
+            return self._kernel(call, callee, kernels)
         args = ["s"]
         if self._unit.is_deep(callee):
             waiting = "waiting + 1" if self._unit.is_deep(self._planned) else "1"
             self.line(f"relay_wait(s, {waiting}, {self.site(call)});")
             args.append(waiting)
+        inside = sizes_inside(callee.function, call)
+        args += [self.size(inside[Dim.atom(p)]) for p in dim_params(callee.function)]
         args += [self._atom(a) for a in call.args if type_of(a) != UNIT]
         text = f"{self._unit.c_name(callee)}({', '.join(args)})"
         if self._unit.types.name(result_of(callee.function)) != "void":
             return text
         self.line(f"{text};")
         return None
+
+    def _kernel(self, call: Call, callee: Planned, made: tuple[Kernel, ...]) -> str:
+        """Write the call of a kernel, and return the expression of its results."""
+        inside = {dim: self.size(own) for dim, own in sizes_inside(callee.function, call).items()}
+        for param, arg in zip(callee.function.params, call.args, strict=True):
+            ty = type_of(param)
+            if isinstance(ty, SizeType):
+                inside[ty.dim] = self._atom(arg)
+
+        def size_inside(dim: Dim) -> str:
+            return dim_text(dim, inside.get)
+
+        args = [self._atom(a) if type_of(a) != UNIT else "" for a in call.args]
+        ty = result_of(callee.function)
+        names = self._run(made, args, parts_of(ty), callee.name, size_inside)
+        if not isinstance(ty, TupleType):
+            return names[0]
+        return f"({self._unit.types.name(type_of(call))}){{{', '.join(names)}}}"
+
+    def _run(
+        self,
+        made: tuple[Kernel, ...],
+        args: Sequence[str],
+        results: Sequence[Type],
+        wish: str,
+        size: Callable[[Dim], str],
+    ) -> list[str]:
+        """Write the call of the C of a kernel, and return the names of its results; `size` is the
+        expression of a dim of the kernel."""
+        names: list[str] = []
+        addresses: list[str] = []
+        for ty in results:
+            name = self.fresh(wish.replace("kernel", "made"))
+            names.append(name)
+            if isinstance(ty, TensorType) and ty.shape:
+                room = f"relay_room(s, {tensor_bytes(ty, size)})"
+                self.line(f"{self._unit.types.name(ty)}{name} = {room};")
+                addresses.append(name)
+            else:
+                self.line(f"{self._unit.types.name(ty)} {name};")
+                addresses.append(f"&{name}")
+
+        def scratch(argument: Scratch) -> str:
+            name = self.fresh("scratch")
+            room = bytes_of(argument.shape, argument.dtype, size)
+            self.line(f"void *{name} = relay_room(s, {room});")
+            return name
+
+        for line in kernel_lines(made, args, addresses, scratch, size):
+            self.line(line)
+        return names
 
     def _host(self, call: Call, op: Op) -> str | None:
         if op is size:
@@ -214,11 +307,14 @@ class ExpressionWriter:
         return f"({self._unit.types.name(type_of(call))}){{0}}"
 
     def _operator(self, call: Call, wish: str) -> str:
-        del wish
+        ty = type_of(call)
+        if any(is_tensor(t) for t in (ty, *map(type_of, call.args))):
+            made = self._unit.kernels_of_call(call)
+            args = operands_of(call, self._atom)
+            return self._run(made, args, (ty,), wish, self.size)[0]
         operands = [None if type_of(a) == UNIT else self._atom(a) for a in call.args]
         is_checked = self._unit.may_overflow(call)
         results = NumberWriter(self, call, operands).write(is_checked=is_checked)
-        ty = type_of(call)
         if isinstance(ty, TupleType):
             return f"({self._unit.types.name(ty)}){{{', '.join(text for text, _ in results)}}}"
         ((text, _),) = results
@@ -241,6 +337,14 @@ _WHY: Final = {
     "Function": "it has a function as a value",
     "GlobalVar": "it has a function as a value",
 }
+
+
+def dim_params(function: Function) -> list[DimVar]:
+    """Return the sizes that a function takes. Raises NotInC for a type parameter."""
+    for param in function.type_params:
+        if not isinstance(param, DimVar):
+            raise NotInC("it is for values of several types")
+    return [p for p in function.type_params if isinstance(p, DimVar)]
 
 
 def result_of(function: Function) -> Type:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from ...ir.expr import type_of
-from ...ir.types import TupleType, Type
+from ...ir.types import SizeType, TensorType, TupleType, Type
 from ...kernels.backend import ProgramFunction, Run
-from .c_types import NotInC, number_dtype
+from .c_types import NotInC
 from .call import FunctionCall
 from .program import c_text, is_worth_it
 
 
 def function_run(function: ProgramFunction, fallback: Run) -> Run:
-    """Return what runs a function: C, if it loops or recurses over numbers, else the fallback."""
+    """Return what runs a function: C, if it loops or recurses over numbers and tensors, else the
+    fallback."""
     own = function.function
     assert own.result is not None
     types = [*(type_of(p) for p in own.params), own.result]
-    if not all(map(_is_of_numbers, types)) or not is_worth_it(function.module, function.name):
+    if not all(map(_is_plain, types)) or not is_worth_it(function.module, function.name):
         return fallback
     return FunctionCall(function, fallback)
 
@@ -39,7 +40,7 @@ def function_text(function: ProgramFunction) -> str:
     return c_text(function.module, function.name).own
 
 
-def _is_of_numbers(ty: Type) -> bool:
+def _is_plain(ty: Type) -> bool:
     if isinstance(ty, TupleType):
-        return all(map(_is_of_numbers, ty.fields))
-    return number_dtype(ty) is not None
+        return all(map(_is_plain, ty.fields))
+    return isinstance(ty, TensorType | SizeType)

@@ -8,13 +8,17 @@ from typing import Final, final
 
 from ...analysis.ranges import in_range
 from ...ir.components import components
-from ...ir.expr import Call, type_of
+from ...ir.dims import Dim
+from ...ir.expr import Call, Var, type_of
 from ...ir.module import Module
 from ...ir.traverse import post_order
-from ...ir.types import DType, Type
+from ...ir.types import TensorType, Type
 from ...kernels.function_plan import Plan, Planned
-from .c_types import CTypes, NotInC, cell_of, leaves_of, number_name
-from .expressions import Names
+from ...kernels.outlined import outlined_of
+from ..text import Kernel
+from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
+from .expressions import Names, dim_params, result_of
+from .kernel_calls import Kernels, dim_text, is_tensor, tensor_bytes
 from .support import SUPPORT, helpers_of
 from .writer import BodyWriter
 
@@ -25,22 +29,30 @@ MOST_NODES: Final = 20_000
 @final
 @dataclass(frozen=True, slots=True)
 class CText:
-    """A function in C: `name` is called with the cells of its arguments, whose places take those
-    of the results. `own` is its text without what all texts begin with. `sites` are the calls that
-    may fail, by their numbers, from 1."""
+    """A function in C, and the name by which it is called with cells: sizes, arguments (of tensors
+    the address), the addresses of the tensors that are results, and room for the numbers that are.
+
+    `own` is its text without what all texts begin with. `sites` are the calls that may fail, by
+    their numbers, from 1.
+    """
 
     name: str
     own: str
     packed: str
     """The functions that unpack the arguments and pack the results."""
     sites: tuple[Call, ...]
+    sizes: tuple[Dim, ...]
+    """The sizes that are passed before the arguments."""
     params: tuple[Type, ...]
     result: Type
+    prefix: str = ""
+    """The kernels that it calls, and what they need."""
 
     @property
     def text(self) -> str:
         """The whole text."""
-        return "\n".join((SUPPORT, helpers_of(self.own), self.own, self.packed))
+        own = "\n".join((self.own, self.packed))
+        return "\n".join((self.prefix, SUPPORT, helpers_of(own), own))
 
 
 def c_text(module: Module, entry: str) -> CText:
@@ -80,8 +92,15 @@ class _Program:
         self._names: Final[dict[Planned, str]] = {}
         self._taken: Final = Names()
         self.types: Final = CTypes()
-        units = [p for p in self._plan.functions() if p.place is None]
+        self._kernels: Final = Kernels(outlined_of(module).groups)
+        units = [
+            p
+            for p in self._plan.functions()
+            if p.place is None and not (p.owner is None and self._kernels.is_kernel(p.name))
+        ]
         self._check(units)
+        nodes = (n for p in units for n in post_order(p.function) if isinstance(n, Var))
+        self.has_tensors: Final = any(is_tensor(type_of(n)) for n in nodes)
         for planned in units:
             self._names[planned] = self._taken.fresh(f"f_{planned.name}")
         groups = components(_graph(self._plan))
@@ -95,8 +114,7 @@ class _Program:
                 raise NotInC(f"its local function `{planned.name}` {why}")
             if planned.calls_unknown:
                 raise NotInC("it calls a function that is a value")
-            if planned.function.type_params:
-                raise NotInC("it is for tensors of several sizes")
+            dim_params(planned.function)
         nodes = sum(1 for p in units for _ in post_order(p.function.body))
         if nodes > MOST_NODES:
             raise NotInC("it is so long that a compiler would take too long")
@@ -140,6 +158,17 @@ class _Program:
         """Return the name of the C function that a function becomes."""
         return self._names[planned]
 
+    def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
+        """Return the C functions of a kernel of tensors; none for any other function. Raises
+        NotInC."""
+        if planned.owner is not None or not self._kernels.is_kernel(planned.name):
+            return ()
+        return self._kernels.of(planned.name)
+
+    def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
+        """Return the C functions of a call of an operator on tensors. Raises NotInC."""
+        return self._kernels.of_call(call)
+
     def is_deep(self, planned: Planned) -> bool:
         """Return whether calls of a function may wait for others of it."""
         return planned in self._deep
@@ -157,36 +186,57 @@ class _Program:
         heads = [f"{w.head()};" for w in writers.values()]
         bodies = [writer.write() for writer in writers.values()]
         function = entry.function
-        params = tuple(type_of(p) for p in function.params)
-        assert function.result is not None
-        name = self._names[entry].removeprefix("f_")
-        packed = self._entry(entry)
-        own = "\n".join((*self.types.declarations, *heads, "", *bodies))
-        return CText(f"relay_{name}", own, packed, tuple(self._sites), params, function.result)
+        return CText(
+            f"relay_{self._names[entry].removeprefix('f_')}",
+            "\n".join((*self.types.declarations, *heads, "", *bodies)),
+            self._entry(entry),
+            tuple(self._sites),
+            tuple(map(Dim.atom, dim_params(function))),
+            tuple(type_of(p) for p in function.params),
+            result_of(function),
+            self._prefix(),
+        )
+
+    def _prefix(self) -> str:
+        found = self._kernels.prefix
+        if found and self._deep:
+            raise NotInC("it recurses, and computes with tensors")
+        return f"{found}\n#define RELAY_KERNELS\n" if found else ""
 
     def _entry(self, entry: Planned) -> str:
         """Return the functions that unpack the arguments and pack the results."""
         function, name = entry.function, self._names[entry]
         lines: list[str] = []
+        sizes = dim_params(function)
         args = ["s", *(["0"] if self.is_deep(entry) else [])]
-        place = 0
+        args += [f"s->cells[{place}].i" for place in range(len(sizes))]
+        known = {Dim.atom(p): f"s->cells[{place}].i" for place, p in enumerate(sizes)}
+        place = len(sizes)
         for index, param in enumerate(function.params):
             ty = type_of(param)
             c_type = self.types.name(ty)
             if c_type == "void":
                 continue
             lines.append(f"{c_type} a{index};")
-            for path, dtype in leaves_of(ty):
-                value = f"({number_name(dtype)})s->cells[{place}].{cell_of(dtype)}"
+            for path, leaf in leaves_of(ty):
+                member = cell_of(number_dtype(leaf))
+                value = f"({self.types.name(leaf)})s->cells[{place}].{member}"
                 lines.append(f"a{index}{path} = {value};")
                 place += 1
             args.append(f"a{index}")
         call = f"{name}({', '.join(args)})"
-        assert function.result is not None
-        c_type = self.types.name(function.result)
+        c_type = self.types.name(result_of(function))
         lines.append(f"{call};" if c_type == "void" else f"{c_type} r = {call};")
-        for place, (path, dtype) in enumerate(leaves_of(function.result)):
-            lines.append(f"s->cells[{place}].{cell_of(dtype)} = r{path};")
+        tensors = [t for _, t in leaves_of(result_of(function)) if number_dtype(t) is None]
+        room, at = place, place + len(tensors)
+        for path, leaf in leaves_of(result_of(function)):
+            if isinstance(leaf, TensorType) and leaf.shape:
+                count = tensor_bytes(leaf, lambda dim: dim_text(dim, known.get))
+                lines.append(f"memcpy((void *)s->cells[{room}].i, r{path}, {count});")
+                room += 1
+            else:
+                lines.append(f"s->cells[{at}].{cell_of(number_dtype(leaf))} = r{path};")
+                at += 1
         public = f"relay_{name.removeprefix('f_')}"
         return "\n".join(
             (
@@ -195,13 +245,8 @@ class _Program:
                 "}",
                 "",
                 f"int64_t {public}(relay_call *call) {{",
-                f"    return relay_run(call, {public}_body);",
+                f"    return relay_enter(call, {public}_body);",
                 "}",
                 "",
             )
         )
-
-
-def cells_of(ty: Type) -> tuple[DType, ...]:
-    """Return the dtypes of the cells in which a value is passed."""
-    return tuple(dtype for _, dtype in leaves_of(ty))

@@ -17,6 +17,7 @@ SUPPORT: Final = r"""
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -30,11 +31,23 @@ typedef struct {
     int (*signals)(void);   /* what Python has for these, or NULL */
     void *(*release)(void);
     void (*acquire)(void *);
+    void *parallel, *threads;   /* what runs loops of kernels in threads */
     relay_cell failed[4];   /* the operands of what failed */
 } relay_call;               /* the cells of arguments and results lie behind it */
 
+typedef struct relay_chunk {
+    struct relay_chunk *next;
+    size_t size, used;
+} relay_chunk;
+
+typedef struct { relay_chunk *chunk; size_t used; } relay_mark;
+
 typedef struct relay_state {
     relay_call *call;
+    relay_chunk *first, *chunk;     /* the memory of tensors, and where it is used up to */
+#ifdef RELAY_KERNELS
+    relay_run run;
+#endif
     relay_cell *cells;
     void (*body)(struct relay_state *);
     char *limit;            /* the stack may grow down to here */
@@ -46,7 +59,8 @@ typedef struct relay_state {
     jmp_buf back;
 } relay_state;
 
-enum { RELAY_DEEP = -1, RELAY_STOPPED = -2, RELAY_NO_THREAD = -3 };
+enum { RELAY_DEEP = -1, RELAY_STOPPED = -2, RELAY_NO_THREAD = -3, RELAY_AGAIN = -4 };
+enum { RELAY_CHUNK = 64 << 10, RELAY_LINE = 64 };
 enum { RELAY_TICKS = 1 << 16, RELAY_STACK = 128 << 10, RELAY_SPARE = 256 << 10 };
 enum { RELAY_LEVELS = 8 };  /* of so many calls that wait one looks at the stack */
 
@@ -58,6 +72,54 @@ void relay_fail(relay_state *s, int64_t site, const relay_cell *operands, int co
     s->site = site;
     longjmp(s->back, 1);
 }
+
+static __attribute__((cold, noinline, unused))
+relay_chunk *relay_more(relay_state *s, size_t size) {
+    relay_chunk *after = s->chunk ? s->chunk->next : s->first;
+    if (!after || after->size < size) {
+        size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
+        relay_chunk *made = aligned_alloc(RELAY_LINE, RELAY_LINE + room);
+        if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
+        *made = (relay_chunk){after, room, 0};
+        if (s->chunk) s->chunk->next = made;
+        else s->first = made;
+        after = made;
+    }
+    after->used = 0;
+    return s->chunk = after;
+}
+
+static inline __attribute__((unused)) void *relay_room(relay_state *s, int64_t bytes) {
+    size_t size = ((size_t)bytes + RELAY_LINE - 1) & ~(size_t)(RELAY_LINE - 1);
+    relay_chunk *chunk = s->chunk;
+    if (!chunk || chunk->size - chunk->used < size) chunk = relay_more(s, size);
+    char *found = (char *)chunk + RELAY_LINE + chunk->used;
+    chunk->used += size;
+    return found;
+}
+
+static inline __attribute__((unused)) relay_mark relay_marked(relay_state *s) {
+    return (relay_mark){s->chunk, s->chunk ? s->chunk->used : 0};
+}
+
+static inline __attribute__((unused)) void relay_forget(relay_state *s, relay_mark mark) {
+    s->chunk = mark.chunk;
+    if (mark.chunk) mark.chunk->used = mark.used;
+}
+
+static void relay_free(relay_state *s) {
+    for (relay_chunk *chunk = s->first, *next; chunk; chunk = next) next = chunk->next, free(chunk);
+}
+
+/* A tensor that a loop carries has two places of its own, which take turns. */
+#define RELAY_CARRY(p, value, bytes) \
+    if ((value) != p && (value) != p##_next) memcpy(p##_next, (value), (bytes))
+#define RELAY_TURN(p, value) \
+    if ((value) != p) { \
+        void *turned = p##_next; \
+        p##_next = p##_last; \
+        p = p##_last = turned; \
+    } (void)0
 
 static __attribute__((cold, noinline, unused)) void relay_look(relay_state *s) {
     relay_call *call = s->call;
@@ -127,18 +189,24 @@ static int64_t relay_on_large_stack(relay_state *s) {
     }
     pthread_cond_destroy(&s->ended);
     pthread_mutex_destroy(&s->mutex);
+    relay_free(s);
     if (!begun) return RELAY_NO_THREAD;
     return is_stopped ? RELAY_STOPPED : s->site;
 }
 
 static __attribute__((noinline))
-int64_t relay_run(relay_call *call, void (*body)(relay_state *)) {
+int64_t relay_enter(relay_call *call, void (*body)(relay_state *)) {
     relay_state state = {.call = call, .cells = (relay_cell *)(call + 1), .body = body};
     state.most_waiting = call->most_waiting;
+#ifdef RELAY_KERNELS
+    memcpy(&state.run.parallel, &call->parallel, sizeof call->parallel);
+    memcpy(&state.run.most_threads, &call->threads, sizeof call->threads);
+#endif
     state.ticks = RELAY_TICKS;
     if (call->stack) return relay_on_large_stack(&state);
     state.limit = (char *)__builtin_frame_address(0) - RELAY_STACK;
     if (!setjmp(state.back)) body(&state);
+    relay_free(&state);
     return state.site;
 }
 """

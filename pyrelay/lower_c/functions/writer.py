@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
+from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,
     BindPattern,
@@ -33,10 +34,11 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.traverse import Steps, run
-from ...ir.types import UNIT, TupleType, Type
+from ...ir.types import UNIT, TensorType, TupleType, Type
 from ...kernels.function_plan import Planned
-from .c_types import NotInC, number_dtype
-from .expressions import ExpressionWriter, Unit, result_of
+from .c_types import NotInC, leaves_of, number_dtype
+from .expressions import ExpressionWriter, Unit, dim_params, result_of
+from .kernel_calls import is_tensor, tensor_bytes
 from .numbers import literal
 
 DEEPEST: Final = 100
@@ -51,6 +53,8 @@ class _Loop:
     planned: Planned
     params: tuple[str | None, ...]
     label: str
+    mark: str | None = None
+    """The name of what memory is used before the loop, if it carries tensors."""
 
 
 @final
@@ -101,6 +105,9 @@ class BodyWriter(ExpressionWriter):
         types = self._unit.types
         own = ["relay_state *s"]
         own += ["int64_t waiting"] if self._unit.is_deep(self._planned) else []
+        for size in dim_params(function):
+            name = self._sizes.setdefault(Dim.atom(size), self.fresh(f"size_{size.name}"))
+            own.append(f"int64_t {name}")
         for param in function.params:
             if type_of(param) == UNIT:
                 continue
@@ -115,6 +122,8 @@ class BodyWriter(ExpressionWriter):
         found = self._blocks.get(planned)
         if found is None:
             if not declared:
+                if any(is_tensor(type_of(p)) for p in planned.function.params):
+                    raise NotInC("functions of tensors call each other in tail position")
                 for param in planned.function.params:
                     self._bind(param, self.fresh(param.name))
                 self._pending.append(planned)
@@ -263,7 +272,9 @@ class BodyWriter(ExpressionWriter):
         if not callee.has_jumps:
             yield self._body(function.body, exit_)
             return
-        loop = self._loop_of(callee)
+        if function.type_params:
+            raise NotInC("the sizes of tensors change from round to round")
+        loop = self._carrying(self._loop_of(callee))
         inner = _Exit(exit_.is_returned, exit_.target, (loop, *exit_.loops))
         with self._nested() as body:
             yield self._body(function.body, inner)
@@ -275,9 +286,28 @@ class BodyWriter(ExpressionWriter):
             self.line(f"{loop.label}:;")
         self._lines += ["for (;;) {", *_in(body), "}"]
 
+    def _carrying(self, loop: _Loop) -> _Loop:
+        """Return a loop with room for the tensors that it carries, which is declared here. What
+        a round makes besides is forgotten when it ends."""
+        if not self._unit.has_tensors:
+            return loop
+        for param, name in zip(loop.planned.function.params, loop.params, strict=True):
+            ty = type_of(param)
+            if isinstance(ty, TupleType) and any(is_tensor(t) for _, t in leaves_of(ty)):
+                raise NotInC("a loop carries a tuple with a tensor in it")
+            if isinstance(ty, TensorType) and is_tensor(ty):
+                c_type = self._unit.types.name(ty).rstrip("* ")
+                room = f"relay_room(s, {tensor_bytes(ty, self.size)})"
+                self.line(f"{c_type} *{name}_next = {room}, *{name}_last = {room};")
+        mark = self.fresh("mark")
+        self.line(f"const relay_mark {mark} = relay_marked(s);")
+        return replace(loop, mark=mark)
+
     def _jump(self, call: Call, loop: _Loop, exit_: _Exit) -> None:
         """Write a call in tail position of what is being written."""
         self._assign(loop, [None if is_unit(a) else self._atom(a) for a in call.args])
+        if loop.mark is not None:
+            self.line(f"relay_forget(s, {loop.mark});")
         self.line("relay_tick(s);")
         if exit_.loops and exit_.loops[0] is loop:
             self.line("continue;")
@@ -286,19 +316,23 @@ class BodyWriter(ExpressionWriter):
             self.line(f"goto {loop.label};")
 
     def _assign(self, loop: _Loop, values: Sequence[str | None]) -> None:
-        """Assign parameters at once; a value that an earlier one overwrites is kept before."""
-        types = [self._unit.types.name(type_of(p)) for p in loop.planned.function.params]
-        changed = [
-            (name, value, ty)
-            for name, value, ty in zip(loop.params, values, types, strict=True)
-            if name is not None and value is not None and name != value
-        ]
+        """Assign parameters at once; a value that an earlier one overwrites is kept before. The
+        elements of a tensor go to a place of the loop, as what a round makes is forgotten."""
         written: list[str] = []
         late: list[str] = []
-        for name, value, ty in changed:
-            if value in written:
-                kept = self.fresh(f"last_{value}")
-                self.line(f"const {ty} {kept} = {value};")
+        for param, name, value in zip(
+            loop.planned.function.params, loop.params, values, strict=True
+        ):
+            if name is None or value is None or name == value:
+                continue
+            ty = type_of(param)
+            if isinstance(ty, TensorType) and is_tensor(ty):
+                self.line(f"RELAY_CARRY({name}, {value}, {tensor_bytes(ty, self.size)});")
+                late.append(f"RELAY_TURN({name}, {value});")
+                continue
+            if value.partition(".")[0] in written:
+                kept = self.fresh("kept")
+                self.line(f"const {self._unit.types.name(ty)} {kept} = {value};")
                 value = kept
             written.append(name)
             late.append(f"{name} = {value};")

@@ -18,10 +18,10 @@ def counted() -> Iterator[list[str]]:
     ran: list[str] = []
     real = call._Built.run
 
-    def run(built: call._Built, flat: Any) -> Any:
-        found = real(built, flat)
+    def run(built: call._Built, args: Any) -> Any:
+        found = real(built, args)
         if found is not None:
-            ran.append(built._text.name)
+            ran.append(built.text.name)
         return found
 
     call._Built.run = run

@@ -1,0 +1,257 @@
+"""Calls of kernels in C functions: the C of a kernel, and its arguments where it is called.
+
+Tensors lie row by row, in memory that lives until the function that Python called has ended, or
+until the round of the loop is over in which they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, final
+
+from ...ir.dims import Dim, DimOp, DimVar, product
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    Flavour,
+    Function,
+    LetBlock,
+    Tuple,
+    Var,
+    is_unit,
+    type_of,
+)
+from ...ir.op import Op
+from ...ir.types import DType, TensorType, TupleType, Type, known_dtype
+from ...kernels.backend import KernelFunction
+from ...kernels.calling import (
+    Argument,
+    Form,
+    Layout,
+    NoKernel,
+    Number,
+    Read,
+    Scratch,
+    Size,
+    Stride,
+    Written,
+)
+from ...kernels.fusion.nodes import has_elements
+from ...kernels.groups import Group, Kind, Output
+from ...kernels.reading import results_of
+from ..math import element_of, host_target, preamble
+from ..text import Kernel, lower
+from ..text.region import RUN
+from .c_types import NotInC, number_dtype
+
+
+@final
+class Kernels:
+    """The kernels of one text, each written once."""
+
+    def __init__(self, groups: Mapping[str, Group]) -> None:
+        self._groups: Final = dict(groups)
+        self._made: Final[dict[str, tuple[Kernel, ...]]] = {}
+
+    def is_kernel(self, name: str) -> bool:
+        """Return whether a global function is a kernel that works on tensors; one of numbers is
+        written as any function."""
+        if name not in self._groups:
+            return False
+        function = self._groups[name].function
+        assert function.result is not None
+        types = [*(type_of(p) for p in function.params), *parts_of(function.result)]
+        return any(number_dtype(t) is None for t in types)
+
+    def of(self, name: str) -> tuple[Kernel, ...]:
+        """Return the C functions of a kernel. Raises NotInC."""
+        if name not in self._made:
+            kernel = KernelFunction(name, self._groups[name])
+            if kernel.overwritten:
+                raise NotInC("it changes tensors in place")
+            forms = [
+                Form.CONTIGUOUS if number_dtype(type_of(p)) is None else Form.NUMBER
+                for p in kernel.function.params
+            ]
+            symbol = name.replace(".", "_")
+            try:
+                made = lower(kernel.group, Layout(tuple(forms)), host_target(), symbol)
+            except NoKernel as why:
+                raise NotInC(f"{name} has no C: {why}") from why
+            self._made[name] = made
+        return self._made[name]
+
+    def of_call(self, call: Call) -> tuple[Kernel, ...]:
+        """Return the C function of a call of an operator on tensors, such as a view, as a kernel of
+        its own; its operands are those of the call, tuples field by field. Raises NotInC."""
+        assert isinstance(call.callee, Op)
+        if not has_elements(call):
+            raise NotInC(f"it calls `{call.callee.name}`")
+        name = f"{call.callee.name}.{len(self._made) + 1}"
+        function = _alone(call)
+        (result,) = results_of(function.body)
+        group = Group(Kind.POINTWISE, function, (Output(result, 0, None),))
+        self._groups[name] = group
+        return self.of(name)
+
+    @property
+    def text(self) -> str:
+        """The text of the kernels."""
+        return "\n".join(kernel.text for made in self._made.values() for kernel in made)
+
+    @property
+    def prefix(self) -> str:
+        """What stands before the text of kernels; nothing if there are none."""
+        if not self._made:
+            return ""
+        body = "\n".join((RUN, self.text))
+        return "\n".join((preamble(body, host_target()), body))
+
+
+def _alone(call: Call) -> Function:
+    """Return the function of one call."""
+    params: list[Var] = []
+    bindings: list[Binding] = []
+
+    def param(ty: Type) -> Var:
+        params.append(Var(f"x{len(params) + 1}", ty, span=call.span))
+        return params[-1]
+
+    args: list[Expr] = []
+    for arg in call.args:
+        ty = type_of(arg)
+        if is_unit(arg) or isinstance(arg, Constant):
+            args.append(arg)
+        elif isinstance(ty, TupleType):
+            fields = tuple(param(t) for t in ty.fields)
+            whole = Var(f"t{len(bindings) + 1}", ty, span=call.span)
+            bindings.append(Binding(whole, Tuple(fields, ty, span=call.span)))
+            args.append(whole)
+        else:
+            args.append(param(ty))
+    result = Var("result", type_of(call), span=call.span)
+    bindings.append(Binding(result, replace(call, args=tuple(args))))
+    body = LetBlock(tuple(bindings), result, Flavour.PURE, result.ty, span=call.span)
+    return Function(tuple(params), body, result.ty, span=call.span)
+
+
+def operands_of(call: Call, atom: Callable[[Expr], str]) -> list[str]:
+    """Return the expressions of the operands of the kernel that a call is alone."""
+    found: list[str] = []
+    for arg in call.args:
+        ty = type_of(arg)
+        if is_unit(arg) or isinstance(arg, Constant):
+            continue
+        if isinstance(ty, TupleType):
+            found += (f"{atom(arg)}.f{index}" for index in range(len(ty.fields)))
+        else:
+            found.append(atom(arg))
+    return found
+
+
+def is_tensor(ty: Type) -> bool:
+    """Return whether a type is that of a tensor that is no number."""
+    return isinstance(ty, TensorType) and bool(ty.shape)
+
+
+def parts_of(ty: Type) -> tuple[Type, ...]:
+    """Return the types of the results of a kernel."""
+    return ty.fields if isinstance(ty, TupleType) else (ty,)
+
+
+def kernel_lines(
+    made: Sequence[Kernel],
+    args: Sequence[str],
+    results: Sequence[str],
+    scratch: Callable[[Scratch], str],
+    size: Callable[[Dim], str],
+) -> list[str]:
+    """Return the lines that call a kernel: `args` are the expressions of its operands, `results`
+    the addresses of its results, `scratch` makes room, `size` is the expression of one of its
+    dims."""
+
+    lines: list[str] = []
+    for kernel in made:
+        texts = [_argument(a, args, results, scratch, size) for a in kernel.arguments]
+        for argument, text in zip(kernel.arguments, texts, strict=True):
+            if isinstance(argument, Written | Scratch) and argument.starts_zero:
+                count = bytes_of(argument.shape, argument.dtype, size)
+                lines.append(f"memset({text}, 0, {count});")
+        lines.append(f"{kernel.name}({', '.join(('&s->run', *texts))});")
+        if kernel.may_fail:
+            lines.append("if (RELAY_RARELY(s->run.failed)) relay_fail(s, RELAY_AGAIN, 0, 0);")
+    return lines
+
+
+def _argument(
+    argument: Argument,
+    args: Sequence[str],
+    results: Sequence[str],
+    scratch: Callable[[Scratch], str],
+    size: Callable[[Dim], str],
+) -> str:
+    """Return the expression of an argument of a kernel."""
+    match argument:
+        case Read(operand, dtype):
+            return f"(const {element_of(dtype).c} *){args[operand]}"
+        case Written(result, dtype, overwrites=None):
+            return f"({element_of(dtype).c} *){results[result]}"
+        case Scratch(_, dtype):
+            return f"({element_of(dtype).c} *){scratch(argument)}"
+        case Number(operand, _):
+            return args[operand]
+        case Size(dim):
+            return size(dim)
+        case Stride() | Written():
+            raise NotInC("it changes tensors in place")
+
+
+def bytes_of(shape: Sequence[Dim], dtype: DType, size: Callable[[Dim], str]) -> str:
+    """Return the expression of the bytes that a tensor takes."""
+    count = product(shape) * element_of(dtype).bytes
+    return size(count)
+
+
+def tensor_bytes(ty: TensorType, size: Callable[[Dim], str]) -> str:
+    """Return the expression of the bytes that a tensor of a type takes."""
+    return bytes_of(ty.shape, known_dtype(ty), size)
+
+
+def dim_text(dim: Dim, known: Callable[[Dim], str | None]) -> str:
+    """Return the expression of a dim; `known` returns that of a dim that a variable has. Raises
+    NotInC."""
+    found = known(dim)
+    if found is not None:
+        return found
+    if dim.constant is not None:
+        return str(dim.constant)
+    total: list[str] = []
+    for monomial, factor in dim.terms:
+        parts = [_atom_text(atom, known) for atom in monomial]
+        total.append(" * ".join([*parts, *([str(factor)] if factor != 1 or not parts else [])]))
+    return f"({' + '.join(total)})"
+
+
+def _atom_text(atom: object, known: Callable[[Dim], str | None]) -> str:
+    match atom:
+        case DimVar() as var if (found := known(Dim.atom(var))) is not None:
+            return found
+        case DimOp("max", left, right):
+            return f"RELAY_MAXIMUM({dim_text(left, known)}, {dim_text(right, known)})"
+        case DimOp(kind, left, right):
+            function = "relay_floor_divide" if kind == "floordiv" else "relay_modulo"
+            return f"{function}({dim_text(left, known)}, {dim_text(right, known)})"
+        case _:
+            raise NotInC(f"it computes with the size {atom}, which only tensors show")
+
+
+def sizes_inside(function: Function, call: Call) -> dict[Dim, Dim]:
+    """Return the sizes that a callee names, as the caller has them."""
+    return {
+        Dim.atom(param): argument
+        for param, argument in zip(function.type_params, call.type_args, strict=True)
+        if isinstance(param, DimVar) and isinstance(argument, Dim)
+    }
