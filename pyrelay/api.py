@@ -16,9 +16,10 @@ from .diagnostics.catalogue.call import WrongCall
 from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
 from .diagnostics.source import NOWHERE
-from .ir.expr import Differentiation, Rule
+from .ir.expr import Batching, Differentiation, Rule
 from .ir.module import Module
 from .ir.op import Op
+from .ir.transforms import Axes
 from .ir.types import DType
 from .lower_torch.constants import torch_dtype
 from .prelude.values import List
@@ -47,6 +48,7 @@ from .runtime.texts.text_module import parse as parse
 from .runtime.values.constant import const as const
 from .runtime.values.structure import map_tensors, tensors
 from .runtime.values.text import describe
+from .translate.calls.axes import is_axes
 from .translate.data.unions import is_data_class
 from .translate.source.definition import meaning
 
@@ -104,6 +106,28 @@ def jvp(f: Any, wrt: Wrt = None, *, has_aux: bool = False) -> Any:
     CheckError.
     """
     return _derived(Rule.JVP, f, wrt, has_aux=has_aux)
+
+
+def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
+    """Return the function that calls `f` once for each element of a batch, in one call.
+
+    `in_axes` has the dim of each argument that counts the elements, from either end: one for all
+    parameters or a tuple with one each; None for an argument that is the same in every call. An
+    axis of a tuple is that of all its tensors; a tuple of axes has one for each field. `out_axes`
+    has the dim in the result; None for a result that is the same for every element. With
+    `f: (A...) -> B` and a batch of size N, a tensor of shape (*s) at axis 0 has shape (N, *s), of
+    the same dtype.
+
+    The function is mapped as a program, as `jax.vmap` and `torch.func.vmap` map it: one call of
+    each operator serves all elements. Raises CheckError.
+    """
+    if not isinstance(f, ModuleFunction):
+        runner_of(f, "relay.vmap")
+    for name, value in (("in_axes", in_axes), ("out_axes", out_axes)):
+        if not is_axes(value):
+            why = f"takes an axis, None, or a tuple of such as `{name}`, not {value!r}"
+            raise RunError(WrongCall("relay.vmap", NOWHERE, why, f"relay.vmap(f, {name}=0)"))
+    return f.transformed(Rule.VMAP, Batching(in_axes, out_axes))
 
 
 def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:

@@ -477,10 +477,9 @@ class Generator:
         return UNIT
 
     def _transform(self, expr: Transform) -> Steps[Type]:
-        types: list[Type] = []
-        for function in (expr.function, *expr.rules):
-            types += ((yield self.walk(function)),)
-        self.transforms[expr] = made = constraint_of(expr, types, result := self.solver.fresh())
+        types = yield self._each((expr.function, *expr.rules))
+        result = self.solver.fresh()
+        self.transforms[expr] = made = constraint_of(expr, types, result, self.adts)
         self.work.add(made)
         return result
 

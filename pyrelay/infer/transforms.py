@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
-from ..ir.expr import Differentiation, Options, Rule, Transform
+from ..ir.expr import Differentiation, Rule, Transform
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
     DTypeHole,
@@ -35,7 +35,7 @@ class TransformConstraint:
     transform: Transform
     function: Type
     result: Type
-    options: Options = field(init=False)
+    options: Differentiation = field(init=False)
     """Those of the transform; in the end, with what it leaves to inference."""
     output: Type | None = None
     """The result of the function that is made, known to exist before the arguments are typed."""
@@ -43,6 +43,7 @@ class TransformConstraint:
     """The tuple of tangents that it takes, in forward mode."""
 
     def __post_init__(self) -> None:
+        assert isinstance(self.transform.options, Differentiation)
         self.options = self.transform.options
 
     @property
@@ -147,6 +148,8 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((value, FnType((value,), cotangents)))
         case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
             raise AssertionError("what is made has the type of the function")
+        case Rule.VMAP:
+            raise AssertionError("it differentiates nothing")
         case Rule.JVP:
             if not options.has_aux:
                 return TupleType((value, value))

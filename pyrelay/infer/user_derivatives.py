@@ -7,34 +7,40 @@ tuple. What the function and its rules capture comes first in all three.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ..diagnostics.catalogue.derivatives import RuleMismatch
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..diagnostics.diagnostic import Problem
-from ..ir.expr import Options, Transform
+from ..ir.expr import Batching, Options, Transform
 from ..ir.op import Clash, Stuck
 from ..ir.types import UNIT, FnType, TupleType, Type, TypeHole, is_differentiable, show
+from .batching import BatchConstraint
 from .transforms import TransformConstraint
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
+    from ..ir.module import AdtDef
     from .solver import Solver
 
 _Part: TypeAlias = tuple[str, Type, Type]
 """A part of a rule's type, in words, with the type that it has and the one that it must have."""
 
 
-AnyTransform: TypeAlias = "TransformConstraint | RulesConstraint"
+AnyTransform: TypeAlias = "TransformConstraint | BatchConstraint | RulesConstraint"
 
 
-def constraint_of(transform: Transform, types: Sequence[Type], result: Type) -> AnyTransform:
+def constraint_of(
+    transform: Transform, types: Sequence[Type], result: Type, adts: Mapping[str, AdtDef]
+) -> AnyTransform:
     """Return the constraint of a transform on the types of its functions."""
     if transform.rule.is_annotation:
         function, *rules = types
         return RulesConstraint(transform, function, tuple(rules), result)
+    if isinstance(transform.options, Batching):
+        return BatchConstraint(transform, types[0], result, adts)
     return TransformConstraint(transform, types[0], result)
 
 

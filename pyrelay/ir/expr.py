@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from .bounds import relation
 from .dims import Dim
+from .transforms import Batching as Batching
 from .transforms import Differentiation as Differentiation
 from .transforms import Options as Options
 from .transforms import Rule as Rule

@@ -18,6 +18,7 @@ class Intrinsic(Enum):
     CUSTOM_VJP = "custom_vjp"
     CHECKPOINT = "checkpoint"
     JVP = "jvp"
+    VMAP = "vmap"
     STOP_GRADIENT = "stop_gradient"
     CREATE_MODEL = "create_model"
     UPDATE_MODEL_PARAMS = "update_model_params"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import ClassVar, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 
 class Rule(Enum):
@@ -15,6 +15,7 @@ class Rule(Enum):
     VALUE_AND_GRAD = "value_and_grad"
     VJP = "vjp"
     JVP = "jvp"
+    VMAP = "vmap"
     CUSTOM_VJP = "custom_vjp"
     CHECKPOINT = "checkpoint"
     HELD = "held"
@@ -54,7 +55,47 @@ class Differentiation:
         return replace(self, wrt=tuple(map(kept.index, self.indices)))
 
 
-Options: TypeAlias = Differentiation
+Axes: TypeAlias = int | tuple[Any, ...] | None
+"""Where the batch dim of a value is: a dim of its tensors, counted from either end; None for a
+value that is the same for every call; a tuple with the axes of each field of a tuple."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How a function is mapped over a dim of its arguments.
+
+    `in_axes` has the axes of the parameters, one for all of them or a tuple of one each; `out_axes`
+    those of the result. A parameter that holds no tensors, such as a function, is never batched.
+    """
+
+    form: ClassVar = "in_axes=0, out_axes=0"
+    """How the options are written in text."""
+    in_axes: Axes = 0
+    out_axes: Axes = 0
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The parameters that must not be left out: none."""
+        return ()
+
+    def axes(self, count: int) -> tuple[Axes, ...]:
+        """Return the axes of each of `count` parameters. Raises ValueError where there are others
+        than parameters."""
+        if not isinstance(self.in_axes, tuple):
+            return (self.in_axes,) * count
+        if len(self.in_axes) != count:
+            raise ValueError(f"`in_axes` has {len(self.in_axes)} axes for {count} parameters")
+        return self.in_axes
+
+    def keeping(self, kept: Sequence[int]) -> Batching:
+        """Return the options for a function of some of the parameters, by their indices."""
+        if not isinstance(self.in_axes, tuple):
+            return self
+        return replace(self, in_axes=tuple(self.in_axes[i] for i in kept))
+
+
+Options: TypeAlias = Differentiation | Batching
 
 OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.GRAD: Differentiation,
@@ -64,6 +105,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.CUSTOM_VJP: Differentiation,
     Rule.CHECKPOINT: Differentiation,
     Rule.HELD: Differentiation,
+    Rule.VMAP: Batching,
 }
 """The options of each transform. In text they are attributes, by the names of the fields."""
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final, final
 
 from ..ir.expr import (
+    Batching,
     Call,
     Constant,
     Constructor,
@@ -194,6 +195,13 @@ class Expressions:
             return syntax.call(head, [function], {"policy": policy} if transform.policy else {})
         keywords: dict[str, ast.expr] = {}
         options = transform.options
+        head = syntax.attribute(self.file.use("relay"), transform.rule.value)
+        if isinstance(options, Batching):
+            for field in fields(options):
+                value = getattr(options, field.name)
+                if value != field.default:
+                    keywords[field.name] = ast.parse(repr(value), mode="eval").body
+            return syntax.call(head, [function], keywords)
         wrt = options.wrt
         if wrt is not None and options.single and len(wrt) == 1:
             keywords["wrt"] = self._parameter(transform, wrt[0])

@@ -51,7 +51,8 @@ def approximation(value: Any) -> str:
     return value
 
 
-def _one_shape(call: RuleCall) -> Type:
+def one_shape(call: RuleCall) -> Type:
+    """Return the type of the first operand, which the second has, too. Raises Stuck or Clash."""
     ty = call.tensor(0)
     name = call.operand_name(1)
     expect(call, 1, ty, f"`{call.op.name}` takes a {name} of the shape of `grad`")
@@ -92,7 +93,7 @@ def _derivative(
         doc=doc,
         params=(operand("grad", promote=True), operand(at, promote=True), *attributes),
         promotion=Promotion.FLOAT,
-        type_rule=_one_shape,
+        type_rule=one_shape,
         lowering=Pointwise(body),
         grad=grad or Expansion(code),
         torch_name=None,
@@ -218,7 +219,7 @@ softplus_grad: Final = _derivative(
 
 
 def _along(call: RuleCall) -> Type:
-    ty = _one_shape(call)
+    ty = one_shape(call)
     axis(call, call.attrs["dim"], call.tensor(0).rank)
     return ty
 

@@ -22,6 +22,7 @@ from ...operators.composite.softmax import log_softmax, softmax
 from ...operators.host.conversions import to_bool, to_float, to_int
 from ...operators.primitive.compare import array_equal, equal, logical_and, where
 from ...operators.primitive.create import arange
+from ...operators.primitive.derivatives import one_shape
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.index import index
 from ...operators.primitive.reduce import all_
@@ -80,7 +81,7 @@ def _rules(op: Op) -> Sequence[Rule]:
     found = [RULES[op]] if op in RULES else []
     match op.lowering:
         case Pointwise():
-            return (_pointwise, _pointwise_whole)
+            return (_pointwise_whole if op.type_rule is one_shape else _pointwise,)
         case Reduction() if any(p.name == "dim" for p in op.attributes):
             found.append(views.reduction)
         case _:
@@ -96,13 +97,8 @@ def _pointwise(rows: Rows) -> Value:
 
 
 def _pointwise_whole(rows: Rows) -> Value:
-    """Return the value of a pointwise operator whose first operand has the type of the result."""
-    rank = len(rows.shape)
-    operands = [
-        rows.whole(i) if rows.rank(i) == rank else rows.padded(i, rank)
-        for i in range(len(rows.operands))
-    ]
-    return rows.emit(operands)
+    """Return the value of a pointwise operator whose operands have one shape."""
+    return rows.emit([rows.whole(i) for i in range(len(rows.operands))])
 
 
 def _as_code(body: Body) -> Rule:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
-from ...ir.expr import Function, Var
+from ...ir.expr import Differentiation, Function, Var
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
@@ -25,6 +25,12 @@ class Wanted:
     function: str
     captures: int
     options: Options
+
+    @property
+    def differentiation(self) -> Differentiation:
+        """The options of a transform that differentiates."""
+        assert isinstance(self.options, Differentiation)
+        return self.options
 
 
 class Deriver(Protocol):

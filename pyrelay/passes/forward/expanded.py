@@ -40,7 +40,7 @@ class ForwardMode:
         """Return what is wrong with differentiating a function in this way."""
         function = self._space.store.functions[wanted.function]
         own = own_params(function, wanted)
-        for index in wanted.options.indices:
+        for index in wanted.differentiation.indices:
             yield from obstacles_in(own[index], function, place)
 
     def name(self, wanted: Wanted) -> str:
@@ -64,7 +64,7 @@ class _Wrapper:
         self._name: Final = name
         self._function: Final = space.store.functions[wanted.function]
         self._value_type: Final = type_of(space.graph.source(wanted.function).body.result)
-        self._wrt: Final = tuple(i + wanted.captures for i in wanted.options.indices)
+        self._wrt: Final = tuple(i + wanted.captures for i in wanted.differentiation.indices)
         span = self._function.span.derived(f"derivative of {wanted.function}")
         self._builder: Final = Builder(span, Names())
 
@@ -109,7 +109,7 @@ class _Wrapper:
         varied = sum(1 << i for i, tangent in enumerate(places) if tangent is not None)
         instance = run(self._derivation.instance(self._wanted.function, varied))
         value, leaves = self._applied(instance, args, places)
-        if not self._wanted.options.has_aux:
+        if not self._wanted.differentiation.has_aux:
             tangent = self._space.border.gradient(builder, value, value.ty, iter(leaves))
             return builder.tuple((value, tangent))
         loss = value[0]

@@ -53,13 +53,13 @@ class ReverseMode:
         """Return what is wrong with differentiating a function in this way."""
         function = self._store.functions[wanted.function]
         own = own_params(function, wanted)
-        for index in wanted.options.indices:
+        for index in wanted.differentiation.indices:
             yield from obstacles_in(own[index], function, place)
         if wanted.rule is Rule.VJP:
             return
         assert isinstance(function.ty, FnType)
         result: Type = function.ty.result
-        has_aux = wanted.options.has_aux and isinstance(result, TupleType)
+        has_aux = wanted.differentiation.has_aux and isinstance(result, TupleType)
         loss = result.fields[0] if has_aux and isinstance(result, TupleType) else result
         if not is_scalar(loss):
             name = plain_name(function.name or wanted.function)
@@ -98,7 +98,7 @@ class _Wrapper:
         self._leaves: Final = derivation.leaves
         self._border: Final = border
         self._wanted: Final = wanted
-        self._wrt: Final = tuple(i + wanted.captures for i in wanted.options.indices)
+        self._wrt: Final = tuple(i + wanted.captures for i in wanted.differentiation.indices)
         self._name: Final = name
         self._function: Final = derivation.store.functions[wanted.function]
         span = self._function.span.derived(f"gradient of {wanted.function}")
@@ -150,7 +150,7 @@ class _Wrapper:
         wanted, builder = self._wanted, self._builder
         if wanted.rule is Rule.VALUE_AND_GRAD:
             return builder.tuple((value, gradient))
-        return builder.tuple((gradient, value[1])) if wanted.options.has_aux else gradient
+        return builder.tuple((gradient, value[1])) if wanted.differentiation.has_aux else gradient
 
     def _varied(self) -> int:
         mask, shift = 0, 0
@@ -217,7 +217,7 @@ class _Wrapper:
                 value = builder.value(param)
                 found.append(self._border.gradient(builder, value, type_of(param), own))
             index += width
-        return found[0] if self._wanted.options.single else builder.tuple(found)
+        return found[0] if self._wanted.differentiation.single else builder.tuple(found)
 
     def _backward(
         self,

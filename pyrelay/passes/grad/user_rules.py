@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, final
 
 from ...diagnostics.catalogue.derivatives import CapturedIsVaried
-from ...ir.expr import Expr, Function, GlobalVar, Var, type_of
+from ...ir.expr import Differentiation, Expr, Function, GlobalVar, Var, type_of
 from ...ir.names import Names
 from ...ir.types import FnType, TensorType, TupleType, Type
 from ...operators.builder import Builder, Value
@@ -107,12 +107,13 @@ class RuledDerivation:
 
     def _cotangent_leaves(self, builder: Builder, whole: Value) -> dict[int, Expr]:
         """Return the leaves of what the backward rule returns, by their places."""
-        rule, found = self._rule, dict[int, Expr]()
+        options, found = self._rule.options, dict[int, Expr]()
+        assert isinstance(options, Differentiation)
         index = 0
         for position, param in enumerate(self._function.params):
             ty = type_of(param)
             if position in self._wrt:
-                part = whole if rule.options.single else whole[self._wrt.index(position)]
+                part = whole if options.single else whole[self._wrt.index(position)]
                 found.update(enumerate(self._border.incoming(builder, part, ty), index))
             index += self._leaves.width(ty)
         return found

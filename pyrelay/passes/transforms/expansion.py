@@ -50,6 +50,7 @@ from ..deriving.store import Store
 from ..deriving.workspace import Workspace
 from ..forward import ForwardMode
 from ..grad import ReverseMode
+from ..vmap import Vectorizer
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .lifting import Known, Lifter, NotLocal, rewrite_calls
 from .overlay import lay_over
@@ -110,6 +111,7 @@ DERIVERS: Final[Mapping[Rule, Callable[[Workspace], Deriver]]] = {
     Rule.VALUE_AND_GRAD: ReverseMode,
     Rule.VJP: ReverseMode,
     Rule.JVP: ForwardMode,
+    Rule.VMAP: Vectorizer,
 }
 """What carries out the transforms of each rule. Rules with the same one share its work."""
 

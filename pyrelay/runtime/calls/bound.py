@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, final
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import Report, RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Options, Rule
+from ...ir.expr import Differentiation, Rule
 from ...translate.source.definition import Definition
 from ..models.records import Params
 from ..values.text import describe
@@ -41,7 +41,7 @@ class Running(Protocol):
         rule: Rule,
         models: tuple[Any, ...],
         args: Any,
-        options: Options,
+        options: Differentiation,
         *,
         implicit: Mapping[str, Any],
     ) -> Any:
@@ -82,7 +82,7 @@ class PureFunction:
         """Run the function with these parameters. Raises CheckError and RunError."""
         return self._runner.call((_params(params),), args, kwargs)
 
-    def transformed(self, rule: Rule, options: Options) -> Any:
+    def transformed(self, rule: Rule, options: Differentiation) -> Any:
         """Return a transform in the parameters: a function of the same arguments."""
 
         def call(params: Params, *args: Any, **implicit: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, final
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
-from ...ir.expr import Call, Expr, Function, GlobalVar, Options, RefCreate, Rule, Tuple, Var
+from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, RefCreate, Rule, Tuple, Var
 from ...ir.types import AdtType, RefType, TupleType
 from ...translate.lists.list_append import chain, empty
 from ...translate.source.definition import Definition
@@ -37,7 +37,7 @@ class Transformed:
     """
 
     rule: Rule
-    options: Options
+    options: Differentiation
     passed: Passed = ()
     """The models among the arguments."""
 
@@ -51,7 +51,9 @@ class Transformed:
 
 
 @lru_cache(maxsize=256)
-def transformed(rule: Rule, models: int, options: Options, passed: Passed = ()) -> Transformed:
+def transformed(
+    rule: Rule, models: int, options: Differentiation, passed: Passed = ()
+) -> Transformed:
     """Return a transform in the parameters of all the models of a call."""
     wrt = tuple(2 * i for i in range(models))
     return Transformed(rule, replace(options, wrt=wrt), passed)

@@ -17,7 +17,7 @@ from ...config import is_debugging, may_compile
 from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...infer import infer
-from ...ir.expr import Function, Options, Rule
+from ...ir.expr import Differentiation, Function, Rule
 from ...ir.op import Op
 from ...ir.types import TupleType
 from ...translate.names.scope import Guard, Place, Scope, nearest
@@ -117,7 +117,7 @@ class Runner(Inspected):
         rule: Rule,
         models: tuple[Source, ...],
         args: Any,
-        options: Options,
+        options: Differentiation,
         *,
         implicit: Mapping[str, Any],
     ) -> Any:
@@ -434,7 +434,9 @@ def _use(source: Source | TensorRecord) -> ModelUse:
     return ModelUse(spec.definition, training, spec.statics, frozen=frozen)
 
 
-def _with_grads(rule: Rule, result: Any, models: tuple[Source, ...], options: Options) -> Any:
+def _with_grads(
+    rule: Rule, result: Any, models: tuple[Source, ...], options: Differentiation
+) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
     single = options.single
     if rule is Rule.GRAD and not options.has_aux:

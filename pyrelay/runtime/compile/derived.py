@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...ir.expr import (
+    Batching,
     Binding,
     Call,
     Differentiation,
@@ -40,15 +41,20 @@ def derive(
     name = f"{rule.value}.{entry}"
     span = base.span.derived(f"{rule.value} of {base.name}")
     params = tuple(replace(p) for p in base.params)
-    if rule is Rule.JVP:
-        params = _tuples(base, options)
+    match options:
+        case Differentiation() if rule is Rule.JVP:
+            params = _tuples(base, options)
+        case Batching():
+            params = tuple(replace(p, ty=UNKNOWN) for p in params)
+        case _:
+            pass
     transform = Transform(rule, GlobalVar(entry, span=span), options, span=span)
     body = Call(transform, params, span=span)
     function = Function(params, body, name=name, span=span)
     return module.with_functions({name: function}), name
 
 
-def _tuples(base: Function, options: Options) -> tuple[Var, Var]:
+def _tuples(base: Function, options: Differentiation) -> tuple[Var, Var]:
     """Return the parameters of a transform in forward mode: the arguments, and their tangents."""
     places = range(len(base.params)) if options.wrt is None else options.wrt
     types = [p.ty for p in base.params]

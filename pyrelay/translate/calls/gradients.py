@@ -38,6 +38,7 @@ from ..names.flow import Nested, reads
 from ..names.mentions import implicit_values, lift, mention, supplying
 from ..names.static import static_value
 from ..source.definition import Definition, DerivedFunction, Kind, meaning
+from . import axes
 from .arguments import Callee, Slot, match_arguments, require
 from .attributes import static_argument
 from .functions import (
@@ -56,6 +57,7 @@ RULES: Final = {
     Intrinsic.VALUE_AND_GRAD: Rule.VALUE_AND_GRAD,
     Intrinsic.VJP: Rule.VJP,
     Intrinsic.JVP: Rule.JVP,
+    Intrinsic.VMAP: Rule.VMAP,
 }
 _OF_FUNCTION: Final = (
     Slot("f", required=True),
@@ -76,12 +78,17 @@ def gradient_call(
     """Translate `relay.grad(f, wrt=...)` or `relay.grad(model, f, args)`. The first is called with
     the arguments `given`, where it is called at once: `relay.grad(f)(x)`."""
     rule = RULES[intrinsic]
-    if node.args and _names_models(cx, node.args[0]):
+    is_vmap = rule is Rule.VMAP
+    if node.args and not is_vmap and _names_models(cx, node.args[0]):
         return (yield _in_models(cx, node, rule))
-    callee = Callee(rule.value, _OF_FUNCTION, f"{rule.value}(f, wrt=None, has_aux=False)")
+    form = axes.FORM if is_vmap else f"{rule.value}(f, wrt=None, has_aux=False)"
+    callee = Callee(rule.value, axes.SLOTS if is_vmap else _OF_FUNCTION, form)
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(cx.span(node))
+    if is_vmap:
+        function = yield _function(cx, bound["f"], given)
+        return Transform(rule, function, axes.batching(cx, bound), span=cx.span(node))
     if len(node.args) > 1 and static_value(cx, node.args[1]) is None:
         what = f"an argument of the function in `relay.{rule.value}`"
         instead = f"call what it gives: `relay.{rule.value}(f)(x)`"

@@ -21,7 +21,7 @@ from types import CodeType, FrameType, FunctionType, GenericAlias
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...diagnostics.diagnostic import CheckError
-from ...ir.expr import Options, Rule
+from ...ir.expr import Differentiation, Options, Rule
 from ...ir.op import Op
 from ..data.unions import names_data
 from ..names.flow import all_statements, bound_by, locals_of, nested_in, parameters_of
@@ -243,9 +243,12 @@ def signature_of(mentioned: Definition | DerivedFunction) -> inspect.Signature:
     if isinstance(mentioned, Definition):
         return inspect.signature(mentioned.function)
     base = signature_of(mentioned.base)
-    gradient = _gradient_annotation(mentioned, base)
+    options = mentioned.options
+    if not isinstance(options, Differentiation):
+        return base.replace(return_annotation=_NONE)
+    gradient = _gradient_annotation(mentioned, base, single=options.single)
     match mentioned.rule:
-        case Rule.GRAD if not mentioned.options.has_aux:
+        case Rule.GRAD if not options.has_aux:
             result = gradient
         case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
             result = GenericAlias(tuple, (base.return_annotation, gradient))
@@ -261,13 +264,15 @@ def _keyword_only(signature: inspect.Signature) -> list[inspect.Parameter]:
     return [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
 
 
-def _gradient_annotation(mentioned: DerivedFunction, base: inspect.Signature) -> Any:
+def _gradient_annotation(
+    mentioned: DerivedFunction, base: inspect.Signature, *, single: bool
+) -> Any:
     """Return the annotation of a gradient; none where its parameters are found by inference."""
     names = mentioned.wrt or tuple(base.parameters)
     if (mentioned.wrt is None and len(names) != 1) or not base.parameters.keys() >= set(names):
         return _NONE
     found = tuple(base.parameters[n].annotation for n in names)
-    return found[0] if mentioned.options.single else GenericAlias(tuple, found)
+    return found[0] if single else GenericAlias(tuple, found)
 
 
 _NONE: Final = inspect.Signature.empty

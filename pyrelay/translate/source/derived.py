@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...ir.expr import Rule
-from ...ir.types import TupleType, TypeVar, is_differentiable
+from ...ir.batch_dims import NoBatch, with_batch
+from ...ir.dims import Dim
+from ...ir.expr import Batching, Rule
+from ...ir.names import Names
+from ...ir.types import TupleType, TypeVar, dim_names, is_differentiable
 from ..types.number_places import gradient_of, together
 from .definition import Definition, DerivedFunction
 from .signature import Parameter, Signature
@@ -20,7 +23,26 @@ def derived_signature(mentioned: Definition | DerivedFunction, base: Signature) 
     for layer in reversed(layers):
         if layer.rule is Rule.JVP:
             base = _of_tuples(layer, base)
+        elif isinstance(layer.options, Batching):
+            base = _of_batches(layer.options, base)
     return base
+
+
+def _of_batches(options: Batching, base: Signature) -> Signature:
+    """Return the signature of a function of batches. Axes that do not fit are left to inference,
+    which reports them."""
+    own = base.explicit
+    sizes = Names(n for p in own for n in dim_names(p.ty))
+    size = Dim.of(sizes.fresh("batch"))
+    try:
+        axes = options.axes(len(own))
+        batches = {
+            p.name: replace(p, ty=with_batch(p.ty, a, size, {}), numbers=None)
+            for p, a in zip(own, axes, strict=True)
+        }
+    except (ValueError, NoBatch):
+        return base
+    return replace(base, parameters=tuple(batches.get(p.name, p) for p in base.parameters))
 
 
 def _of_tuples(layer: DerivedFunction, base: Signature) -> Signature:

@@ -87,8 +87,6 @@ NOT_YET: Final[dict[str, str]] = {
     "hessian": "a column of it is `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`, for `v` "
     "a row of the identity",
     "hvp": "write `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`",
-    "vmap": "operators take leading dims: annotate `x: Tensor[Float, (N, 3)]`; or write a loop, "
-    "`relay.stack([f(row) for row in x])`",
 }
 """Functions over functions that are planned, and what to write until then."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
-from ...ir.expr import Expr, Options, Rule, Transform
+from ...ir.expr import Batching, Differentiation, Expr, Rule, Transform
 from ...ir.traverse import post_order
 from .number_places import Numbers, gradient_of, parts_of, together
 
@@ -29,21 +29,30 @@ def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
     found = base
     for node in post_order(body):
         if isinstance(node, Transform):
-            given = [gradient_of(found.params[i]) for i in node.options.indices]
-            made = _made(node.rule, found.result, given, node.options)
-            params = found.params
-            if node.rule is Rule.JVP:
-                params = (together(params), together(given))
-            found = FunctionNumbers(params, made)
+            found = _derived(node, found)
     return found
 
 
-def of_models(rule: Rule, result: Numbers, options: Options) -> Numbers:
+def _derived(node: Transform, base: FunctionNumbers) -> FunctionNumbers:
+    match node.options:
+        case Differentiation() as options:
+            given = [gradient_of(base.params[i]) for i in options.indices]
+            made = _made(node.rule, base.result, given, options)
+            params = base.params
+            if node.rule is Rule.JVP:
+                params = (together(params), together(given))
+            return FunctionNumbers(params, made)
+        case Batching():
+            # Numbers side by side are tensors.
+            return FunctionNumbers((None,) * len(base.params), None)
+
+
+def of_models(rule: Rule, result: Numbers, options: Differentiation) -> Numbers:
     """Return the numbers in a transform in the parameters of models, which hold tensors."""
     return _made(rule, result, [None], replace(options, single=True))
 
 
-def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Options) -> Numbers:
+def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Differentiation) -> Numbers:
     gradient = wrt[0] if options.single else together(wrt)
     match rule:
         case Rule.GRAD:
@@ -54,6 +63,8 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Options)
             return together((result, together((result, gradient))))
         case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
             return result
+        case Rule.VMAP:
+            raise AssertionError("it differentiates nothing")
         case Rule.JVP if options.has_aux:
             loss, aux = parts_of(result, 2)
             return together((loss, gradient_of(loss), aux))

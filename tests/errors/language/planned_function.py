@@ -1,8 +1,6 @@
 """A function over functions that is not there yet."""
 
-from pyrelay import Dim, Float, Tensor, relay
-
-N = Dim("N")
+from pyrelay import Float, Tensor, relay
 
 
 @relay
@@ -11,5 +9,5 @@ def length(x: Tensor[Float, (3,)]) -> Float:
 
 
 @relay
-def lengths(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N,)]:
-    return relay.vmap(length)(x)
+def curvature(x: Tensor[Float, (3,)]) -> Tensor[Float, (3, 3)]:
+    return relay.hessian(length)(x)

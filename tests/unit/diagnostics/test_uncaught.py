@@ -76,7 +76,10 @@ def test_what_the_package_says_of_a_call_is_shown_without_its_frames(tmp_path: P
         ('f.show("tiped")', "ValueError: there is no stage 'tiped'; there are source"),
         ("relay.optim.adam(lr=-1.0)", "ValueError: the learning rate is not negative"),
         ("relay.create_model(f, 1)", "TypeError: relay.create_model: takes 1 positional"),
-        ("relay.vmap(f)", "pyrelay.MissingNameError: error[RL111]: `relay` has no `vmap` yet"),
+        (
+            "relay.hessian(f)",
+            "pyrelay.MissingNameError: error[RL111]: `relay` has no `hessian` yet",
+        ),
     ):
         program = "from pyrelay import Float, relay\n\n\n@relay\ndef f(x: Float) -> Float:\n"
         error = ended(f"{program}    return x\n\n\n{call}\n", tmp_path).stderr

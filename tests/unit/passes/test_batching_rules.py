@@ -22,6 +22,7 @@ from tests.ops.materials import specs, tensor
 from tests.ops.programs import Program, call_program
 
 COUNT = 3
+MANY = 3
 
 UNBATCHED = {
     "nonzero": "its size depends on the values",
@@ -40,8 +41,14 @@ OPERATORS = [
 
 
 def choices(params: list[Var]) -> Iterator[dict[Var, bool]]:
-    """Return which parameters are rows: each set of them but the empty one."""
-    for choice in product((False, True), repeat=len(params)):
+    """Return which parameters are rows: each set of them but the empty one; of many parameters
+    each alone, all but each, and all."""
+    if len(params) <= MANY:
+        found = product((False, True), repeat=len(params))
+    else:
+        alone = [tuple(p is q for q in params) for p in params]
+        found = [*alone, *(tuple(not f for f in flags) for flags in alone), (True,) * len(params)]
+    for choice in found:
         if any(choice):
             yield dict(zip(params, choice, strict=True))
 

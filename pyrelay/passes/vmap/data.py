@@ -1,0 +1,282 @@
+"""Batched values: their types, and how they are made of values that are not batched.
+
+A batched tensor has a new leading dim. A batched value of a data type has one structure, and its
+tensors are batched. A data type that holds tensors of its own, not only by its type parameters, has
+a copy with batched fields, with the size of the batch as a further parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.batch_dims import own_tensors
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import (
+    BindPattern,
+    Clause,
+    ConstructorPattern,
+    Function,
+    Match,
+    Var,
+)
+from ...ir.module import AdtDef, ConstructorDef
+from ...ir.names import Names
+from ...ir.types import (
+    AdtType,
+    FnType,
+    RefType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    int64,
+    substitution,
+)
+from ...operators.builder import Builder, Value
+from ...operators.primitive.gathering import index_select
+from ..batching import Mask
+from ..deriving.leaves import skeleton
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from ..deriving.store import Store
+
+
+@final
+class Batches:
+    """The types of batched values, and functions on batched data, each defined once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store: Final = store
+        self._copies: Final[dict[str, str]] = {}
+        self._constructors: Final[dict[tuple[str, str], str]] = {}
+        self._functions: Final[dict[tuple[str, AdtType], str]] = {}
+        self._own: Final[dict[str, bool]] = {}
+
+    # Types.
+
+    def full(self, ty: Type) -> Mask:
+        """Return the mask of a value all of whose tensors are batched."""
+        match ty:
+            case TensorType():
+                return True
+            case TupleType(fields):
+                return tuple(map(self.full, fields))
+            case AdtType():
+                return self.holds_tensors(ty)
+            case RefType(value):
+                return self.full(value)
+            case _:
+                return False
+
+    def none(self, ty: Type) -> Mask:
+        """Return the mask of a value that is the same in every call."""
+        return tuple(map(self.none, ty.fields)) if isinstance(ty, TupleType) else False
+
+    def holds_tensors(self, ty: Type) -> bool:
+        """Return whether a value of a type may hold a tensor."""
+        pending, seen = [ty], set[AdtType]()
+        while pending:
+            match pending.pop():
+                case TensorType():
+                    return True
+                case TupleType(fields):
+                    pending += fields
+                case AdtType(name) as data if data not in seen and name in self._store.adts:
+                    seen.add(data)
+                    general, _ = skeleton(data)
+                    for constructor in self._store.adts[name].constructors:
+                        pending += self.fields(general, constructor.name)
+                case _:
+                    pass
+            if len(seen) > _MAX_TYPES:
+                return True
+        return False
+
+    def type(self, ty: Type, mask: Mask, count: Dim) -> Type:
+        """Return the type of a value of which some tensors are batched. A size that is, is a tensor
+        of integers."""
+        if isinstance(ty, TupleType):
+            assert isinstance(mask, tuple)
+            parts = zip(ty.fields, mask, strict=True)
+            return TupleType(tuple(self.type(t, m, count) for t, m in parts))
+        if not mask:
+            return ty
+        if isinstance(ty, SizeType):
+            return TensorType((count,), int64)
+        if isinstance(ty, RefType):
+            return RefType(self.type(ty.value, mask, count))
+        return self._inside(ty, count)
+
+    def _inside(self, ty: Type, count: Dim) -> Type:
+        """Return the type of a batched part of data, in which sizes stay what they are."""
+        match ty:
+            case TensorType(shape, dtype):
+                return TensorType((count, *shape), dtype)
+            case TupleType(fields):
+                return TupleType(tuple(self._inside(f, count) for f in fields))
+            case AdtType(name, args):
+                inside = tuple(a if isinstance(a, Dim) else self._inside(a, count) for a in args)
+                copy = self._copy(name)
+                return AdtType(copy, inside if copy == name else (*inside, count))
+            case _:
+                return ty
+
+    def constructor(self, adt: str, name: str) -> tuple[str, str]:
+        """Return the data type and constructor of batched values made by a constructor."""
+        copy = self._copy(adt)
+        return copy, self._constructors.get((adt, name), name)
+
+    def fields(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
+        """Return the types of the fields of a constructor of an applied data type."""
+        definition = self._store.adts[ty.name]
+        instance = substitution(definition.type_params, ty.args)
+        return tuple(map(instance, definition.constructor(constructor).fields))
+
+    def _copy(self, name: str) -> str:
+        """Return the data type of batched values: itself where its type parameters show that."""
+        if name in self._copies:
+            return self._copies[name]
+        if name not in self._store.adts or not self.has_own_tensors(name):
+            self._copies[name] = name
+            return name
+        definition = self._store.adts[name]
+        copy = self._copies[name] = self._store.data_name(f"{name}_batch")
+        taken = Names(p.name for p in definition.type_params)
+        size = DimVar(taken.fresh("batch"))
+        made: list[ConstructorDef] = []
+        for constructor in definition.constructors:
+            own = self._store.data_name(f"{constructor.name}_batch")
+            self._constructors[name, constructor.name] = own
+            fields = tuple(self._inside(f, Dim.atom(size)) for f in constructor.fields)
+            made.append(ConstructorDef(own, fields, constructor.field_names))
+        params = (*definition.type_params, size)
+        self._store.adts[copy] = AdtDef(copy, params, tuple(made), definition.span)
+        return copy
+
+    def has_own_tensors(self, name: str) -> bool:
+        """Return whether a data type holds tensors that its type parameters do not show."""
+        if name not in self._own:
+            self._own[name] = own_tensors(self._store.adts, name)
+        return self._own[name]
+
+    # Values.
+
+    def repeated(self, value: Value, ty: Type, mask: Mask, count: Dim) -> Value:
+        """Return a value with all tensors batched, those that are not repeated without copying."""
+        builder = value.builder
+        match ty:
+            case TupleType(fields):
+                assert isinstance(mask, tuple)
+                each = enumerate(zip(fields, mask, strict=True))
+                return builder.tuple([self.repeated(value[i], t, m, count) for i, (t, m) in each])
+            case TensorType(shape) if not mask:
+                return value.expand((count, *shape))
+            case SizeType() if not mask:
+                return value.expand((count,))
+            case AdtType() if not mask and self.holds_tensors(ty):
+                size = builder.size(count)
+                return self._applied("repeat", builder, size, value, ty, count, count)
+            case _:
+                return value
+
+    def taken(self, value: Value, ty: Type, mask: Mask, places: Value, count: Dim) -> Value:
+        """Return a value with the elements of the batch, of `count`, at some places alone."""
+        builder = value.builder
+        match ty:
+            case TupleType(fields):
+                assert isinstance(mask, tuple)
+                each = enumerate(zip(fields, mask, strict=True))
+                parts = [self.taken(value[i], t, m, places, count) for i, (t, m) in each]
+                return builder.tuple(parts)
+            case TensorType() | SizeType() if mask:
+                return index_select(value, places, dim=0)
+            case AdtType() if mask:
+                return self._applied("take", builder, places, value, ty, count, places.shape[0])
+            case _:
+                return value
+
+    def _applied(
+        self,
+        kind: str,
+        builder: Builder,
+        control: Value,
+        value: Value,
+        ty: AdtType,
+        count: Dim,
+        result: Dim,
+    ) -> Value:
+        general, dims = skeleton(ty)
+        sizes = (count,) if kind == "repeat" else (count, result)
+        name = self._function(kind, general, builder.span)
+        return builder.apply(name, (control, value), self._inside(ty, result), (*dims, *sizes))
+
+    def _function(self, kind: str, general: AdtType, span: Span) -> str:
+        """Return the function that repeats batched data, or takes some places of them."""
+        key = (kind, general)
+        if key in self._functions:
+            return self._functions[key]
+        name = self._functions[key] = self._store.function_name(f"{general.name}_{kind}")
+        builder = Builder(span, Names())
+        before, after = Dim.of("batch"), Dim.of("batch" if kind == "repeat" else "taken")
+        is_take = kind == "take"
+        control_type = TensorType((after,), int64) if is_take else SizeType(after)
+        control = Var("places" if is_take else "size", control_type, span=span)
+        source = self._inside(general, before) if is_take else general
+        param = Var("value", source, span=span)
+
+        def change(part: Value, ty: Type) -> Value:
+            if is_take:
+                places = part.builder.value(control)
+                return self.taken(part, ty, self.full(ty), places, before)
+            if isinstance(ty, SizeType):
+                return part
+            return self.repeated(part, ty, self.none(ty), before)
+
+        result = self._inside(general, after)
+        body = self._mapped(builder, param, general, source, result, change)
+        sizes = [before, after] if is_take else [after]
+        params = tuple(DimVar(n) for d in (*_arguments(general), *sizes) for n in sorted(d.names()))
+        ty = FnType((control_type, source), result, params)
+        self._store.functions[name] = Function(
+            (control, param), body, result, params, name, ty=ty, span=span
+        )
+        return name
+
+    def _mapped(
+        self,
+        builder: Builder,
+        param: Var,
+        general: AdtType,
+        source: Type,
+        result: Type,
+        change: Callable[[Value, Type], Value],
+    ) -> Match:
+        assert isinstance(source, AdtType)
+        assert isinstance(result, AdtType)
+        clauses: list[Clause] = []
+        names = [c.name for c in self._store.adts[general.name].constructors]
+        for tag, name in enumerate(names):
+            inside = Builder(builder.span, builder.names)
+            given = self._store.adts[source.name].constructors[tag].name
+            made = self._store.adts[result.name].constructors[tag].name
+            fields = [
+                Var(builder.names.fresh("field"), t, span=builder.span)
+                for t in self.fields(source, given)
+            ]
+            types = self.fields(general, name)
+            values = [change(inside.value(v), t) for v, t in zip(fields, types, strict=True)]
+            whole = inside.construct(result.name, made, values, result)
+            patterns = tuple(BindPattern(v, span=builder.span) for v in fields)
+            pattern = ConstructorPattern(source.name, given, patterns, span=builder.span)
+            clauses.append(Clause(pattern, inside.block(whole)))
+        return Match(builder.value(param).atom, tuple(clauses), ty=result, span=builder.span)
+
+
+_MAX_TYPES: Final = 1000
+"""How many data types inside one are looked at before it is taken to hold tensors."""
+
+
+def _arguments(general: AdtType) -> Sequence[Dim]:
+    return skeleton(general)[1]

@@ -1,0 +1,23 @@
+"""Data whose type cannot show the dim of the batch."""
+
+from dataclasses import dataclass
+
+from pyrelay import Dim, Float, Tensor, relay
+
+N = Dim("N")
+
+
+@dataclass(frozen=True)
+class Point:
+    x: Float
+    y: Float
+
+
+@relay
+def norm(p: Point) -> Float:
+    return relay.sqrt(p.x * p.x + p.y * p.y)
+
+
+@relay
+def norms(p: Point) -> Tensor[Float, (N,)]:
+    return relay.vmap(norm)(p)
