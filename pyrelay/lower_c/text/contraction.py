@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.dims import ONE, ZERO, Dim, product
-from ...ir.types import is_float
 from ...kernels.calling import Layout, NoKernel, Read, Scratch
 from ...kernels.groups import Group
 from ...kernels.plans.code import Axis
@@ -28,6 +27,7 @@ from .emit import KernelText
 from .kernel import Kernel
 from .loops import indented
 from .rows import go_through
+from .tiles import Tiles
 
 ROWS: Final = 6
 _WIDE: Final = 4
@@ -43,7 +43,9 @@ _FEWER: Final = 4
 """The rows of a tile where less are left."""
 
 _FEW: Final = 16
-"""With fewer rows the columns are read where they lie."""
+_MORE: Final = 512
+"""With fewer rows columns are not packed: where they lie along what is summed, and where they lie
+one behind the other."""
 
 
 @final
@@ -208,6 +210,21 @@ class _Contraction:
         panel = f"{self._batch} * {self._inner(panels)} + panel"
         at = f"(({panel}) * {self._inner(count)} + {place}) * {width} + ({index} - column)"
         each.line(f"{code.function('store_part', self._dtype)}({pointer} + {at}, {value}, n);")
+        packed = [
+            f"OVER ({index}, column, last, {code.lanes},",
+            *indented(inner.lines),
+            f"    {self._loop(place, self._size(count))}",
+            *indented(indented(each.lines)),
+            "    }",
+            ");",
+        ]
+        if side is not None and side.own.text != "1":
+            at = f"({panel}) * {self._inner(count)} * {width} + ({index} - column)"
+            q = f"{side.pointer} + {self._batch} * {side.batch.inside(7)}"
+            q = f"{q} + {index} * {side.own.inside(7)}"
+            given = f"{q}, {side.own}, {pointer} + {at}, {self._size(count)}, n"
+            call = f"{code.function_name}_pack({given});"
+            packed = [f"OVER ({index}, column, last, {code.lanes}, {call});"]
         lines = [
             *outer.lines,
             "for (int64_t panel = begin; panel < end; panel++) {",
@@ -215,12 +232,7 @@ class _Contraction:
             f"    const int64_t last = relay_least_i64(column + {width}, {self._size(columns)});",
             f"    {self._loop(self._batch, self._size(batch))}",
             *indented(indented(first.lines)),
-            f"        OVER ({index}, column, last, {code.lanes},",
-            *indented(indented(indented(inner.lines))),
-            f"            {self._loop(place, self._size(count))}",
-            *indented(indented(indented(indented(each.lines)))),
-            "            }",
-            "        );",
+            *indented(indented(packed)),
             "    }",
             "}",
         ]
@@ -228,7 +240,7 @@ class _Contraction:
         cost *= (batch * count).constant or _USUAL
         number = str(self._size(panels))
         if side is not None:
-            number = f"{self._size(sorts.rows.count)} < {_FEW} ? 0 : {number}"
+            number = f"{self._size(sorts.rows.count)} < {_fewest(side)} ? 0 : {number}"
         code.loop(f"_{pointer}", number, cost, lines)
         return pointer
 
@@ -337,12 +349,13 @@ class _Contraction:
         if kind == "edge":
             unpacked = [
                 f"if (rows == 1) {tile}_edge_1({given}, rows, columns);",
+                f"else if (columns == {width}) {tile}({given}, rows, columns);",
                 f"else {unpacked[0]}",
             ]
         return [
             "{",
             f"    {head}",
-            f"    if ({rows} < {_FEW}) {{",
+            f"    if ({rows} < {_fewest(side)}) {{",
             *indented(indented(unpacked)),
             "    } else {",
             f"        const {c} *q = {q};",
@@ -355,110 +368,19 @@ class _Contraction:
         """Return the functions that compute tiles."""
         if not any(is_whole for _, is_whole in self._plan.stores):
             return ""
+        tiles = Tiles(self._code, self._dtype, self._vectors)
         unpacked: list[str] = []
         if "edge" in self._kinds:
-            unpacked = [self._tile("_edge", ROWS, is_edge=True)]
-            unpacked.append(self._tile("_edge_1", 1, is_edge=True))
+            unpacked = [tiles.whole("_edge", ROWS, is_edge=True)]
+            unpacked.append(tiles.whole("_edge_1", 1, is_edge=True))
         if "turned" in self._kinds:
-            unpacked.append(self._turned_tile())
+            unpacked += [tiles.turned(), tiles.packing()]
         return "\n".join(
             (
-                self._tile("", ROWS, is_edge=False),
-                self._tile(f"_{_FEWER}", _FEWER, is_edge=False),
-                self._tile("_1", 1, is_edge=False),
+                tiles.whole("", ROWS, is_edge=False),
+                tiles.whole(f"_{_FEWER}", _FEWER, is_edge=False),
+                tiles.whole("_1", 1, is_edge=False),
                 *unpacked,
-            )
-        )
-
-    def _tile(self, suffix: str, rows: int, *, is_edge: bool) -> str:
-        code, c = self._code, element_of(self._dtype).c
-        vector, lanes, vectors = code.vector(self._dtype), code.lanes, self._vectors
-
-        def function(op: str) -> str:
-            return code.function(op, self._dtype)
-
-        names = [f"c{i}_{j}" for i in range(rows) for j in range(vectors)]
-        lines = [f"{vector} {', '.join(f'{n} = {{0}}' for n in names)};"]
-        lines += [
-            f"const {c} *p{i} = p + (rows > {i} ? {i} : rows - 1) * row_step;" for i in range(rows)
-        ]
-        if is_edge:
-            lines += [
-                f"const int64_t n{j} = columns > {j * lanes} ? columns - {j * lanes} : 0;"
-                for j in range(vectors)
-            ]
-        lines.append("for (int64_t k = 0; k < count; k++) {")
-        for j in range(vectors):
-            at = f"q + {j * lanes}"
-            load = f"{function('load')}({at})"
-            if is_edge:
-                load = f"{function('load_part')}({at}, n{j} < {lanes} ? n{j} : {lanes})"
-            lines.append(f"    {vector} b{j} = {load};")
-        for i in range(rows):
-            lines.append(f"    {vector} a{i} = {function('splat')}(p{i}[k * step]);")
-            for j in range(vectors):
-                added = f"c{i}_{j} + a{i} * b{j}"
-                if is_float(self._dtype):
-                    added = f"{function('mad')}(a{i}, b{j}, c{i}_{j})"
-                lines.append(f"    c{i}_{j} = {added};")
-        lines += ["    q += column_step;", "}"]
-        width = vectors * lanes
-        lines += [
-            f"{function('store')}(sums + {i * width + j * lanes}, c{i}_{j});"
-            for i in range(rows)
-            for j in range(vectors)
-        ]
-        return self._function(suffix, lines)
-
-    def _turned_tile(self) -> str:
-        """Return the function for few rows, whose columns lie along what is summed: each sum is one
-        of vectors, four columns at a time."""
-        code, c, lanes = self._code, element_of(self._dtype).c, self._code.lanes
-        vector = code.vector(self._dtype)
-        load, total = (code.function(f, self._dtype) for f in ("load_part", "sum"))
-
-        def product(j: int) -> str:
-            right = f"{load}(q{j} + k, n)"
-            if is_float(self._dtype):
-                return f"{code.function('mad', self._dtype)}(a, {right}, c{j})"
-            return f"c{j} + a * {right}"
-
-        lines = [
-            "const int64_t last = columns - 1;",
-            f"for (int64_t column = 0; column < columns; column += {_AT_ONCE}) {{",
-            *(
-                f"    const {c} *q{j} = q + relay_least_i64(column + {j}, last) * column_step;"
-                for j in range(_AT_ONCE)
-            ),
-            "    for (int64_t row = 0; row < rows; row++) {",
-            f"        {vector} {', '.join(f'c{j} = {{0}}' for j in range(_AT_ONCE))};",
-            "        const " + c + " *from = p + row * row_step;",
-            f"        OVER (k, 0, count, {lanes},",
-            f"            {vector} a = {load}(from + k, n);",
-            *(f"            c{j} = {product(j)};" for j in range(_AT_ONCE)),
-            "        );",
-            *(
-                f"        if (column + {j} < columns) sums[row * {self._width} + column + {j}] = "
-                f"{total}(c{j});"
-                for j in range(_AT_ONCE)
-            ),
-            "    }",
-            "}",
-        ]
-        return self._function("_turned", lines)
-
-    def _function(self, suffix: str, lines: Sequence[str]) -> str:
-        """Return the function of a tile."""
-        c = element_of(self._dtype).c
-        return "\n".join(
-            (
-                f"static void {self._code.function_name}_tile{suffix}(",
-                f"    const {c} *p, int64_t row_step, int64_t step, const {c} *q,",
-                f"    int64_t column_step, int64_t count, {c} *sums, int64_t rows, int64_t columns",
-                ") {",
-                *indented(lines),
-                "}",
-                "",
             )
         )
 
@@ -490,8 +412,10 @@ def _is_readable(rows: _Side, columns: _Side) -> bool:
     return columns.own.text == "1" or (columns.along.text == "1" and rows.along.text == "1")
 
 
-_AT_ONCE: Final = 4
-"""The columns that are summed at once where they are not packed and lie along what is summed."""
+def _fewest(columns: _Side) -> int:
+    """Return with how many rows columns are packed."""
+    return _MORE if columns.own.text == "1" else _FEW
+
 
 _USUAL: Final = 256
 """A count that only the call knows."""

@@ -45,6 +45,13 @@ typedef struct {
         if (i < (to)) { const int64_t n = (to) - i; __VA_ARGS__ } \\
     } while (0)
 
+/* The lanes of two vectors that some places name, those of the second behind those of the first. */
+#ifdef __clang__
+#define MIXED(a, b, places, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
+#endif
+
 /* Finds the lane with the best of the elements that there are, of equal ones the first. */
 #define FIRST(found, best, place, lanes, sign) \\
     int found = 0; \\

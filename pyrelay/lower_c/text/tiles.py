@@ -1,0 +1,160 @@
+"""The functions of tiles: sums of products that stay in registers, and the packing of columns.
+
+    tile(p, row_step, step, q, column_step, count, sums, rows, columns)
+
+adds up `count` products for each of some rows, which begin at `p`, and columns, which begin at `q`.
+The sums are stored row by row, each row as wide as a whole tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...ir.types import DType, is_float
+from ..math import element_of
+from .emit import KernelText
+from .loops import indented
+
+_AT_ONCE: Final = 4
+"""The columns that are summed at once where they lie along what is summed."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """The tiles of a kernel: each has `vectors` vectors of a dtype in a row."""
+
+    code: KernelText
+    dtype: DType
+    vectors: int
+
+    def whole(self, suffix: str, rows: int, *, is_edge: bool) -> str:
+        """Return the function for so many rows, or fewer, which are then computed again. Columns
+        lie one behind the other; at an edge there may be fewer than vectors have lanes."""
+        code, c = self.code, element_of(self.dtype).c
+        vector, lanes, vectors = code.vector(self.dtype), code.lanes, self.vectors
+
+        def function(op: str) -> str:
+            return code.function(op, self.dtype)
+
+        names = [f"c{i}_{j}" for i in range(rows) for j in range(vectors)]
+        lines = [f"{vector} {', '.join(f'{n} = {{0}}' for n in names)};"]
+        lines += [
+            f"const {c} *p{i} = p + (rows > {i} ? {i} : rows - 1) * row_step;" for i in range(rows)
+        ]
+        if is_edge:
+            lines += [
+                f"const int64_t n{j} = columns > {j * lanes} ? columns - {j * lanes} : 0;"
+                for j in range(vectors)
+            ]
+        lines.append("for (int64_t k = 0; k < count; k++) {")
+        for j in range(vectors):
+            at = f"q + {j * lanes}"
+            load = f"{function('load')}({at})"
+            if is_edge:
+                load = f"{function('load_part')}({at}, n{j} < {lanes} ? n{j} : {lanes})"
+            lines.append(f"    {vector} b{j} = {load};")
+        for i in range(rows):
+            lines.append(f"    {vector} a{i} = {function('splat')}(p{i}[k * step]);")
+            for j in range(vectors):
+                added = f"c{i}_{j} + a{i} * b{j}"
+                if is_float(self.dtype):
+                    added = f"{function('mad')}(a{i}, b{j}, c{i}_{j})"
+                lines.append(f"    c{i}_{j} = {added};")
+        lines += ["    q += column_step;", "}"]
+        width = vectors * lanes
+        lines += [
+            f"{function('store')}(sums + {i * width + j * lanes}, c{i}_{j});"
+            for i in range(rows)
+            for j in range(vectors)
+        ]
+        return self._function(suffix, lines)
+
+    def turned(self) -> str:
+        """Return the function for few rows, whose columns lie along what is summed: each sum is one
+        of vectors, four columns at a time."""
+        code, c, lanes = self.code, element_of(self.dtype).c, self.code.lanes
+        vector = code.vector(self.dtype)
+        load, total = (code.function(f, self.dtype) for f in ("load_part", "sum"))
+
+        def product(j: int) -> str:
+            right = f"{load}(q{j} + k, n)"
+            if is_float(self.dtype):
+                return f"{code.function('mad', self.dtype)}(a, {right}, c{j})"
+            return f"c{j} + a * {right}"
+
+        lines = [
+            "const int64_t last = columns - 1;",
+            f"for (int64_t column = 0; column < columns; column += {_AT_ONCE}) {{",
+            *(
+                f"    const {c} *q{j} = q + relay_least_i64(column + {j}, last) * column_step;"
+                for j in range(_AT_ONCE)
+            ),
+            "    for (int64_t row = 0; row < rows; row++) {",
+            f"        {vector} {', '.join(f'c{j} = {{0}}' for j in range(_AT_ONCE))};",
+            "        const " + c + " *from = p + row * row_step;",
+            f"        OVER (k, 0, count, {lanes},",
+            f"            {vector} a = {load}(from + k, n);",
+            *(f"            c{j} = {product(j)};" for j in range(_AT_ONCE)),
+            "        );",
+            *(
+                f"        if (column + {j} < columns) "
+                f"sums[row * {self.vectors * lanes} + column + {j}] = {total}(c{j});"
+                for j in range(_AT_ONCE)
+            ),
+            "    }",
+            "}",
+        ]
+        return self._function("_turned", lines)
+
+    def _function(self, suffix: str, lines: Sequence[str]) -> str:
+        """Return the function of a tile."""
+        c = element_of(self.dtype).c
+        return "\n".join(
+            (
+                f"static void {self.code.function_name}_tile{suffix}(",
+                f"    const {c} *p, int64_t row_step, int64_t step, const {c} *q,",
+                f"    int64_t column_step, int64_t count, {c} *sums, int64_t rows, int64_t columns",
+                ") {",
+                *indented(lines),
+                "}",
+                "",
+            )
+        )
+
+    def packing(self) -> str:
+        """Return the function that packs columns that lie along what is summed: squares of them are
+        transposed in registers (Eklundh, "A fast computer method for matrix transposing", 1972)."""
+        code, c, lanes = self.code, element_of(self.dtype).c, self.code.lanes
+        vector, name = code.vector(self.dtype), f"{code.function_name}_pack"
+        places = f"i{self.dtype.bits}x{lanes}"
+        load, store = (code.function(f, self.dtype) for f in ("load_part", "store"))
+        lines = [f"{vector} v[{lanes}];"]
+        lines += [f"for (int64_t k = 0; k < count; k += {lanes}) {{"]
+        lines += [f"    int64_t n = count - k < {lanes} ? count - k : {lanes};"]
+        lines += [f"    for (int i = 0; i < {lanes}; i++)"]
+        lines += [f"        v[i] = {load}(q + (i < columns ? i : columns - 1) * step + k, n);"]
+        width = lanes // 2
+        while width:
+            low = [i if not i & width else lanes + i - width for i in range(lanes)]
+            high = [i + width if not i & width else lanes + i for i in range(lanes)]
+            lines.append(f"    for (int i = 0; i < {lanes}; i++) {{")
+            lines.append(f"        if (i & {width}) continue;")
+            lines.append(f"        {vector} a = v[i], b = v[i + {width}];")
+            lines.append(f"        v[i] = MIXED (a, b, {places}, {_listed(low)});")
+            lines.append(f"        v[i + {width}] = MIXED (a, b, {places}, {_listed(high)});")
+            lines.append("    }")
+            width //= 2
+        lines.append("    for (int64_t i = 0; i < n; i++)")
+        lines.append(f"        {store}(to + (k + i) * {self.vectors * lanes}, v[i]);")
+        lines.append("}")
+        head = (
+            f"static void {name}(const {c} *q, int64_t step, {c} *to, int64_t count, int columns)"
+        )
+        return "\n".join((f"{head} {{", *indented(lines), "}", ""))
+
+
+def _listed(places: Sequence[int]) -> str:
+    return ", ".join(map(str, places))
