@@ -57,6 +57,10 @@ class Caller:
         """Return a global function, used as a value of a type, as a known function."""
         return self._program.targets.of_global(name, ty, span)
 
+    def as_global(self, closure: Closure, span: Span) -> Expr:
+        """Return a known function as a mention of a global one of the new program."""
+        return self._program.as_global(closure, span)
+
     def of_constructor(self, name: str, ty: FnType) -> Closure:
         """Return a constructor, used as a value of a type, as a known function."""
         return self._program.targets.of_constructor(name, ty)
@@ -65,6 +69,11 @@ class Caller:
         """Return a transform of a function as a known function of type `ty`."""
         if transform.rule is Rule.VJP:
             raise NotFirstOrder("a pullback is a function: expand it first", transform.span)
+        if transform.rules:
+            why = (
+                "it has a derivative of its own, and what it captures is known to its callers alone"
+            )
+            raise NotFirstOrder(why, transform.span)
         inner = self._known(value)
         assert isinstance(ty, FnType)
         target = self._program.targets.of_transform(transform, inner, ty)

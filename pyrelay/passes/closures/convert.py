@@ -41,8 +41,9 @@ from ...ir.nested import map_nested
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
+from ..deriving.ruled import rule_of
 from .calls import Caller
-from .closures import Instance, Value
+from .closures import Instance, NotFirstOrder, Value
 
 if TYPE_CHECKING:
     from .program import Program
@@ -63,7 +64,8 @@ class Converter:
         """Return the first-order function."""
         source, instance = self._source, self._instance
         assert source.result is not None
-        body = run(self._body(source.body))
+        rule = rule_of(source)
+        body = run(self._body(source.body)) if rule is None else self._ruled(rule)
         params = tuple(instance.params)
         result = self._type(source.result)
         ty = FnType(tuple(type_of(p) for p in params), result, instance.type_params)
@@ -77,6 +79,25 @@ class Converter:
             ty,
             span=source.span,
         )
+
+    def _ruled(self, rule: Transform) -> Expr:
+        """Return the body of a function that consists of an annotation of global functions."""
+        instance, span = self._instance, rule.span
+        functions: list[Expr] = []
+        for part in (rule.function, *rule.rules):
+            value = self._value(part)
+            assert not isinstance(value, Expr), "a ruled function is of global functions"
+            functions.append(self._calls.as_global(value, span))
+        if any(not isinstance(instance.values[p], Var) for p in self._source.params):
+            raise NotFirstOrder("a function with a derivative of its own is passed functions", span)
+        params = tuple(instance.params)
+        result = self._type(type_of(self._source.body))
+        ty = FnType(tuple(type_of(p) for p in params), result)
+        function, *rules = functions
+        made = replace(rule, function=function, rules=tuple(rules), ty=ty)
+        var = Var("own", ty, span=span)
+        call = Call(var, params, ty=result, span=span)
+        return LetBlock((Binding(var, made),), call, Flavour.PURE, ty=result, span=span)
 
     # Types, in the terms of the instance.
 

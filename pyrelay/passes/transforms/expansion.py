@@ -51,6 +51,7 @@ from ..deriving.workspace import Workspace
 from ..forward import ForwardMode
 from ..grad import ReverseMode
 from ..vmap import Vectorizer
+from .idle_rules import without_idle_rules
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .lifting import Known, Lifter, NotLocal, rewrite_calls
 from .overlay import lay_over
@@ -74,6 +75,8 @@ def expand_transforms(
         if len(reached) < len(module.functions):
             kept = {n: f for n, f in module.functions.items() if n in reached}
             module = replace(module, functions=kept)
+    if entry is not None and any(map(has_annotations, module.functions.values())):
+        module = without_idle_rules(module, entry)
     if not any(map(has_derivatives, module.functions.values())):
         return _without_rules(module)
     expansion = _Expansion(module, opaque)

@@ -106,8 +106,7 @@ class Lifter:
 
     def resolve(self, function: Expr, ty: Type) -> Known:
         """Return the global function behind what a transform takes. Raises NotLocal."""
-        while isinstance(function, Var) and function in self._aliases:
-            function = self._aliases[function]
+        function = self._aliased(function)
         if isinstance(function, GlobalVar):
             return self._global(function, ty)
         if isinstance(function, Var) and function in self.known:
@@ -115,6 +114,12 @@ class Lifter:
         if isinstance(function, Var) and function in self._functions:
             return self._lift(function)
         raise NotLocal
+
+    def _aliased(self, function: Expr) -> Expr:
+        """Return the function that a variable is another name of; anything else as it is."""
+        while isinstance(function, Var) and function in self._aliases:
+            function = self._aliases[function]
+        return function
 
     def _global(self, mention: GlobalVar, ty: Type) -> Known:
         callee = self._store.functions[mention.name]
@@ -137,6 +142,8 @@ class Lifter:
         if any(map(has_transforms, functions)):
             raise NotLocal  # one of them waits for the program around it to be converted
         outside = _captured(functions, frozenset(group))
+        named = {v: g for v in outside if isinstance(g := self._aliased(v), GlobalVar)}
+        outside = tuple(v for v in outside if v not in named)
         if any(_holds_functions(type_of(v)) for v in outside):
             raise NotLocal
         builder = Builder(var.span, Names())
@@ -153,6 +160,9 @@ class Lifter:
             ty=function.result,
             span=var.span,
         )
+        if named:  # global functions under other names, which the lifted function has itself
+            bindings = tuple(Binding(v, g) for v, g in named.items())
+            block = LetBlock(bindings, block, Flavour.PURE, ty=function.result, span=var.span)
         body = call_directly(run(copier.copy(block)), self)
         name = self.define(f"{self._owner}.{var.name}", (*leading, *own), body)
         return Known(name, captures, tuple(builder.bindings))

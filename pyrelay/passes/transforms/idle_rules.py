@@ -1,0 +1,76 @@
+"""Annotations that no derivative meets, and the rules that only they mention.
+
+A function under `custom_vjp` that is never differentiated is the plain function. Its rules may hold
+transforms of their own, of functions that are not known here; these need not be expanded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...analysis.bindings import uses
+from ...analysis.call_graph import callees, reachable
+from ...ir.expr import Expr, Function, GlobalVar, LetBlock, Transform
+from ...ir.module import Module
+from ...ir.traverse import post_order, rewrite
+
+
+def without_idle_rules(module: Module, entry: str) -> Module:
+    """Return the module, in A-normal form, without the annotations that no derivative reaches from
+    the entry; itself if there are none."""
+    plain: dict[str, Function] = {}
+    differentiated: set[str] = set()
+    pending = [entry]
+    while pending:
+        name = pending.pop()
+        if name in plain or name in differentiated or name not in module.functions:
+            continue
+        function = _without_annotations(module.functions[name])
+        operands = [n.function for n in post_order(function) if isinstance(n, Transform)]
+        globals_ = [f.name for f in operands if isinstance(f, GlobalVar)]
+        if len(globals_) < len(operands):
+            # What is differentiated is in the function itself.
+            differentiated.update(reachable(module.functions, (name,)))
+            continue
+        plain[name] = function
+        differentiated.update(reachable(module.functions, globals_))
+        pending += callees(function)
+    found = {n: f for n, f in plain.items() if n not in differentiated}
+    if all(module.functions[n] is f for n, f in found.items()):
+        return module
+    return replace(module, functions={**module.functions, **found})
+
+
+def _without_annotations(function: Function) -> Function:
+    """Return a function with the plain functions in place of annotated ones, and without the local
+    functions that nothing mentions then."""
+    plain: dict[Expr, Expr] = {
+        node: node.function
+        for node in post_order(function)
+        if isinstance(node, Transform) and node.rule.is_annotation
+    }
+    if not plain:
+        return function
+    made = rewrite(function, lambda node: plain.get(node, node))
+    assert isinstance(made, Function)
+    while True:
+        used = uses(made)
+
+        def change(node: Expr) -> Expr:
+            if not isinstance(node, LetBlock):
+                return node
+            idle = [b for b in node.bindings if _is_silent(b.value) and b.var not in used]  # noqa: B023
+            if not idle:
+                return node
+            kept = tuple(b for b in node.bindings if b not in idle)
+            return replace(node, bindings=kept) if kept else node.body
+
+        changed = rewrite(made, change)
+        assert isinstance(changed, Function)
+        if changed is made:
+            return made
+        made = changed
+
+
+def _is_silent(value: Expr) -> bool:
+    return isinstance(value, Function | Transform)
