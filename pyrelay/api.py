@@ -37,6 +37,8 @@ from .runtime.calls.api_checks import (
 )
 from .runtime.calls.bound import PureFunction, place_of, runner_of
 from .runtime.calls.function import RelayModel
+from .runtime.calls.specialised import Specialised
+from .runtime.calls.specialised import specialise as specialised
 from .runtime.compile.programs import eval_program
 from .runtime.interop.export import Exported, load_bytes
 from .runtime.models.create import create
@@ -121,13 +123,28 @@ def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     The function is mapped as a program, as `jax.vmap` and `torch.func.vmap` map it: one call of
     each operator serves all elements. Raises CheckError.
     """
-    if not isinstance(f, ModuleFunction):
+    if not isinstance(f, ModuleFunction | Specialised):
         runner_of(f, "relay.vmap")
     for name, value in (("in_axes", in_axes), ("out_axes", out_axes)):
         if not is_axes(value):
             why = f"takes an axis, None, or a tuple of such as `{name}`, not {value!r}"
             raise RunError(WrongCall("relay.vmap", NOWHERE, why, f"relay.vmap(f, {name}=0)"))
     return f.transformed(Rule.VMAP, Batching(in_axes, out_axes))
+
+
+def specialise(f: Any, /, **static: Any) -> Specialised:
+    """Return a relay function without the parameters that are fixed: `specialise(f, n=3)(x)` has
+    the value of `f(x, n=3)`, and its program is what is left of that of `f`.
+
+    Fixed can be numbers, bools, strings, tensors, tuples, lists, data and relay functions. What
+    they decide is run once, here: branches, matches, loops of known length, calls of functions that
+    are passed. Tensors of more than a kilobyte, or that require a gradient, are not copied into the
+    program. See Jones, Gomard and Sestoft, "Partial Evaluation and Automatic Program Generation",
+    1993. Raises CheckError for a name that is no parameter and for what cannot be fixed, RunError
+    for a value of another type.
+    """
+    runner_of(f, "relay.specialise")
+    return specialised(f.__relay__, static)
 
 
 def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
@@ -150,7 +167,7 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
     options = Differentiation(single=names is None or isinstance(wrt, str), has_aux=has_aux)
     if isinstance(f, PureFunction):
         return f.transformed(rule, options)
-    if not isinstance(f, ModuleFunction):
+    if not isinstance(f, ModuleFunction | Specialised):
         runner_of(f, f"relay.{rule.value}")
     return f.transformed(rule, options, names)
 

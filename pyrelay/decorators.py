@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .diagnostics.diagnostic import Report
     from .ir.declaration.lowering import Fused
     from .ir.module import Module
+    from .runtime.calls.specialised import Specialised
     from .runtime.texts.text_module import ModuleFunction, RelayModule
 
 P = ParamSpec("P")
@@ -352,6 +353,13 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
     return api.function(module, name)
 
 
+def _specialise(f: Any, /, **static: Any) -> Specialised:
+    """Return a relay function with arguments fixed, partially evaluated; see `api.specialise`."""
+    from . import api  # brings in the runtime
+
+    return api.specialise(f, **static)
+
+
 def _implicit(name: str, annotation: Any, default: Any = MISSING) -> Any:
     """Declare an implicit parameter: a value that functions mention by what this returns, and that
     their callers supply.
@@ -449,6 +457,7 @@ def _members() -> dict[str, Any]:
     found["operator"], found["implicit"] = _operator, _implicit
     found["custom_vjp"], found["checkpoint"] = CustomVjp(), Checkpoint()
     found["parse"], found["function"], found["show"] = _parse, _function, _show
+    found["specialise"] = _specialise
     found["equal"] = Equality(operators["equal"])
     found["stop_gradient"] = Held(operators["stop_gradient"])
     classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}

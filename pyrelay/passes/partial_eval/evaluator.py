@@ -50,7 +50,7 @@ from .joins import closing, held_after, in_tail_position, join
 from .operators import Operators
 from .patterns import Opened, Path, Projected, opened, projected, unknown_parts
 from .residual import Facts, Residual
-from .values import Known, Made, Unknown, Value, made
+from .values import Known, Made, Unknown, Value, differ, made
 
 MAX_FOLLOWING: Final = 10
 """How many bindings may follow a branch for them to be copied into its arms."""
@@ -462,8 +462,7 @@ class Evaluator:
         node = then.value if isinstance(then, Binding) else then
         if isinstance(node, If) and node.condition is var:
             return all(isinstance(v, Known) for v in values)
-        known = [v for v in values if isinstance(v, Made) and v.constructor is not None]
-        return any(not known[0].is_alike(v) for v in known) or 0 < len(known) < len(values)
+        return differ(values)
 
     def _pushed(
         self,

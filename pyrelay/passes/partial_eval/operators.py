@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from ...ir.effect import own_effect
-from ...ir.expr import Call, Constant, Expr
+from ...ir.expr import Call, Constant, Expr, Tuple
 from ...ir.op import Effect, Op
 from ...ir.types import INT, SizeType, TensorType, fits, int64, is_float
+from ...operators.host.failing import check
 from ...operators.primitive import arithmetic, compare
 from ..base import Evaluate, Opaque
 from ..rewrites.rules import Definitions
@@ -39,6 +40,8 @@ class Operators:
             return call
         if isinstance(ty, SizeType) and ty.dim.constant is not None and not effect:
             return Constant(ty.dim.constant, ty, span=call.span)
+        if op is check and number(call.args[0]) is True:
+            return Tuple((), call.ty, span=call.span)
         found = _of_integers(op, call) or evaluated(call, self._evaluate)
         if found is not None:
             return found

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.retype import types_in
+from ...ir.dims import Dim
 from ...ir.equality import alpha_equal
+from ...ir.traverse import post_order
+from ...ir.types import AdtType, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
 from ..closures import NotFirstOrder, first_order
@@ -78,7 +82,20 @@ def _round(module: Module, entry: str, operators: Operators) -> Module:
         whole = module
     residual, forwarders = Specialiser(promote_refs(whole), operators).module(entry)
     direct = inline_calls(residual, forwarders)
-    return remove_dead(promote_refs(remove_dead(direct, entry)), entry)
+    return _without_unused_data(remove_dead(promote_refs(remove_dead(direct, entry)), entry))
+
+
+def _without_unused_data(module: Module) -> Module:
+    """Return a module with the data types that its functions mention, and those inside them."""
+    nodes = (n for f in module.functions.values() for n in post_order(f))
+    pending = [ty for node in nodes for ty in types_in(node) if not isinstance(ty, Dim)]
+    used: set[str] = set()
+    while pending:
+        for part in subtypes(pending.pop()):
+            if isinstance(part, AdtType) and part.name in module.adts and part.name not in used:
+                used.add(part.name)
+                pending += (t for c in module.adts[part.name].constructors for t in c.fields)
+    return replace(module, adts={n: a for n, a in module.adts.items() if n in used})
 
 
 def _is_equal(left: Module, right: Module) -> bool:

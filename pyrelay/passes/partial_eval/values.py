@@ -154,6 +154,30 @@ def common(left: Value, right: Value) -> Steps[Value]:
             return Unknown(left.atom)
 
 
+def differ(values: Sequence[Value]) -> bool:
+    """Return whether branches give data that is known, and not alike, somewhere in their values:
+    constructors or strings, which decide what a program does with them."""
+    pending = [tuple(values)]
+    while pending:
+        parts = pending.pop()
+        if not parts or all(part is parts[0] for part in parts):
+            continue
+        if isinstance(first, Made) and all(
+            isinstance(p, Made) and first.is_alike(p) for p in parts
+        ):
+            fields = [p.fields for p in parts if isinstance(p, Made)]
+            pending += zip(*fields, strict=True)
+        elif any(map(_decides, parts)) and len(set(key_of((p,)) for p in parts)) > 1:
+            return True
+    return False
+
+
+def _decides(value: Value) -> bool:
+    if isinstance(value, Known):
+        return isinstance(value.atom.value, str)
+    return isinstance(value, Made) and value.constructor is not None
+
+
 def descends(before: Sequence[Value], after: Sequence[Value]) -> bool:
     """Return whether a part of what is known becomes smaller from one call to the next: data by its
     weight, an integer towards zero."""

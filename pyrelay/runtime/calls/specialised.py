@@ -1,0 +1,213 @@
+"""Functions with some of their arguments fixed: `relay.specialise(f, n=3)`.
+
+The fixed values become constants and constructions of the program, which is then partially
+evaluated. A tensor that is large, or that requires a gradient, is not copied: it stays an argument,
+one that the function passes to its program at each call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final, final
+
+import torch
+
+from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
+from ...diagnostics.diagnostic import CheckError, Report
+from ...ir.expr import Binding, Call, Function, GlobalVar, Rule, Var, type_of
+from ...ir.module import Module
+from ...ir.transforms import Options
+from ...ir.traverse import let
+from ...ir.types import ITERABLE, RefType, is_differentiable, subtypes
+from ...passes.partial_eval import partially_evaluated
+from ...translate.source.definition import Definition, DerivedFunction, function_of
+from ...translate.source.signature import Parameter as Declared
+from ...translate.translator import Translation
+from ...translate.types.annotation import type_names
+from ...translate.types.number_places import Numbers
+from ..border.arguments import bound
+from ..border.binder import Binder
+from ..border.places import Parameter, parameters_of
+from ..border.schema import Schema
+from ..compile.derived import derive, pullback_of
+from ..compile.evaluator import evaluate
+from ..compile.program import Program
+from ..compile.programs import program_of, translated
+from ..compile.show import Inspected
+from ..values.representation import UserData
+from .entry import Entry
+from .fixed_values import Fixed
+from .parameters import signature_of
+
+
+@final
+class Specialised(Inspected):
+    """A relay function without the parameters that are fixed."""
+
+    def __init__(
+        self,
+        name: str,
+        module: Module,
+        entry: str,
+        data: UserData,
+        tensors: tuple[torch.Tensor, ...],
+        numbers: Numbers = None,
+        *,
+        joins: bool = True,
+    ) -> None:
+        """`tensors` are the arguments for the last parameters of the entry; `numbers` says where
+        numbers are Python's own in the result; `joins` that calls join torch's graph."""
+        self.__name__: str = name
+        self._given: Final = module
+        self._entry_name: Final = entry
+        self._data: Final = data
+        self._tensors: Final = tensors
+        self._numbers: Final = numbers
+        self._joins: Final = joins
+        self._transforms: Final[dict[tuple[Rule, Options], Specialised]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile at the first call, and run. Raises CheckError and RunError."""
+        return self._entry(self._values(args, kwargs))
+
+    def interpret(self, *args: Any, **kwargs: Any) -> Any:
+        """Run in the reference evaluator instead of compiled code."""
+        return self._entry.interpret(self._values(args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<relay function {self.__name__}>"
+
+    def __str__(self) -> str:
+        return self.show("typed")
+
+    def check(self) -> Report:
+        """Check the function and everything it reaches. Raises CheckError."""
+        _ = self.program.derived
+        return Report(self.program.warnings)
+
+    @property
+    def source_text(self) -> str:
+        """The text of the function and everything it reaches."""
+        return str(self._given)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program of the function."""
+        return Program(self._given, self._entry_name, self._data)
+
+    @cached_property
+    def _entry(self) -> Entry:
+        program = self.program
+        parameters = tuple(Parameter(p.name, type_of(p), p.span) for p in program.function.params)
+        pullback = pullback_of(program) if self._joins else None
+        return Entry(self.__name__, program, parameters, self._numbers, pullback)
+
+    @property
+    def _params(self) -> tuple[Var, ...]:
+        """The parameters that a call passes."""
+        params = self._given.functions[self._entry_name].params
+        return params[: len(params) - len(self._tensors)]
+
+    @cached_property
+    def __signature__(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(p.name, kind) for p in self._params])
+
+    def _values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        return (*self.__signature__.bind(*args, **kwargs).args, *self._tensors)
+
+    def transformed(
+        self, rule: Rule, options: Options, wrt: tuple[str, ...] | None = None
+    ) -> Specialised:
+        """Return a transform of the function, such as its gradient in the parameters `wrt`, the
+        same object each time. Raises CheckError for a name that is no parameter."""
+        params = self._params
+        names = [p.name for p in params]
+        for name in wrt or ():
+            if name not in names:
+                head = self._given.functions[self._entry_name].span
+                raise CheckError(NoSuchParameter(head, self.__name__, name, tuple(names)))
+        if wrt is not None:
+            options = replace(options, wrt=tuple(map(names.index, wrt)))
+        elif self._tensors:
+            places = tuple(i for i, p in enumerate(params) if is_differentiable(type_of(p)))
+            options = replace(options, wrt=places, single=len(places) == 1)
+        how = rule, options
+        if how not in self._transforms:
+            module, entry = derive(self._given, self._entry_name, rule, options)
+            joins = rule is not Rule.VJP
+            self._transforms[how] = Specialised(
+                entry, module, entry, self._data, self._tensors, joins=joins
+            )
+        return self._transforms[how]
+
+
+def specialise(function: Definition | DerivedFunction, static: Mapping[str, Any]) -> Specialised:
+    """Return a function with some arguments fixed, partially evaluated. Raises CheckError and
+    RunError."""
+    definition = function if isinstance(function, Definition) else function.definition
+    declared = signature_of(definition)
+    names = [p.name for p in declared.parameters]
+    head = definition.source.head
+    for name in static:
+        if name not in names:
+            raise CheckError(NoSuchParameter(head, function.name, name, tuple(names)))
+    for parameter in declared.parameters:
+        _expect_fixable(function.name, parameter, parameter.name in static)
+    known = {p.name for p in declared.statics}
+    parts = {n: function_of(v) for n, v in static.items()}
+    inside: dict[str, Any] = {n: f for n, f in parts.items() if f is not None}
+    inside |= {n: v for n, v in static.items() if n in known}
+    translation = translated(function, inside, [], [])
+    if translation.implicit:
+        raise CheckError(NotFixed(head, function.name, "", "uses a model that it does not take"))
+    values = {n: v for n, v in static.items() if n not in inside}
+    return _fixed(function.name, translation, values)
+
+
+def _expect_fixable(function: str, parameter: Declared, is_fixed: bool) -> None:
+    """Stop at a parameter that programs with fixed arguments cannot have. Raises CheckError."""
+    if parameter.of is not None or parameter.is_list:
+        why = "is a model, whose parameters change: pass them with relay.with_params"
+        raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
+    changes = any(isinstance(t, RefType) or t == ITERABLE for t in subtypes(parameter.ty))
+    if is_fixed and parameter.static is None and changes:
+        why = "is a reference or a stream, whose content changes from call to call"
+        raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
+
+
+def _fixed(name: str, translation: Translation, values: Mapping[str, Any]) -> Specialised:
+    program = program_of(translation)
+    module, data = program.translated, UserData.of(translation.data)
+    base = module.functions[program.entry]
+    parameters = parameters_of(program.function, translation.signature)
+    binder = Binder(name, torch.device("cpu"), Schema(module.adts, data))
+    fixed = Fixed(module, data, name)
+    params: list[Var] = []
+    args: list[Any] = []
+    for parameter, var in zip(parameters, base.params, strict=True):
+        if parameter.name not in values:
+            params.append(replace(var))
+            args.append(params[-1])
+            continue
+        host = bound(binder, parameter, values[parameter.name])
+        args.append(fixed.expression(host, parameter))
+    entry = f"specialised.{name}"
+    span = base.span.derived(f"specialised from `{name}`")
+    hidden = tuple(fixed.tensors)
+    body = let(
+        [Binding(v, e) for v, e in fixed.bindings],
+        Call(GlobalVar(program.entry, span=span), tuple(args), span=span),
+    )
+    left_names = type_names(v.ty for v in params if v.ty is not None)
+    kept = tuple(p for p in base.type_params if p in left_names)
+    made = Function((*params, *hidden), body, None, kept, entry, span=span)
+    whole = Program(module.with_functions({entry: made}), entry, data).derived
+    left = partially_evaluated(whole, entry, lambda m, n: evaluate(m, n, (), dispatched=False))
+    tensors = tuple(fixed.tensors.values())
+    kept = {n: v for n, v in data.representations.items() if n in left.adts}
+    used = UserData(kept, {n: v for n, v in data.numbers.items() if n in left.adts})
+    return Specialised(name, left, entry, used, tensors, translation.numbers.result)

@@ -1,0 +1,12 @@
+"""A value is fixed for a name that is no parameter."""
+
+from pyrelay import Float, Int, relay
+
+
+@relay
+def power(x: Float, exponent: Int) -> Float:
+    return 1.0 if exponent == 0 else x * power(x, exponent - 1)
+
+
+def main() -> None:
+    relay.specialise(power, exponant=3)
