@@ -162,12 +162,10 @@ def differ(values: Sequence[Value]) -> bool:
         parts = pending.pop()
         if not parts or all(part is parts[0] for part in parts):
             continue
-        if isinstance(first, Made) and all(
-            isinstance(p, Made) and first.is_alike(p) for p in parts
-        ):
-            fields = [p.fields for p in parts if isinstance(p, Made)]
-            pending += zip(*fields, strict=True)
-        elif any(map(_decides, parts)) and len(set(key_of((p,)) for p in parts)) > 1:
+        alike = [p for p in parts if isinstance(p, Made)]
+        if len(alike) == len(parts) and all(alike[0].is_alike(p) for p in alike):
+            pending += zip(*(p.fields for p in alike), strict=True)
+        elif any(map(_decides, parts)) and len({key_of((p,)) for p in parts}) > 1:
             return True
     return False
 

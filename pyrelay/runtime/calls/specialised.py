@@ -171,7 +171,7 @@ def specialise(function: Definition | DerivedFunction, static: Mapping[str, Any]
 def _expect_fixable(function: str, parameter: Declared, is_fixed: bool) -> None:
     """Stop at a parameter that programs with fixed arguments cannot have. Raises CheckError."""
     if parameter.of is not None or parameter.is_list:
-        why = "is a model, whose parameters change: pass them with relay.with_params"
+        why = "is a model, whose parameters change with each update"
         raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
     changes = any(isinstance(t, RefType) or t == ITERABLE for t in subtypes(parameter.ty))
     if is_fixed and parameter.static is None and changes:
