@@ -21,7 +21,7 @@ from ...ir.expr import Binding, Call, Function, GlobalVar, Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
 from ...ir.traverse import let
-from ...ir.types import ITERABLE, RefType, is_differentiable, subtypes
+from ...ir.types import ITERABLE, RefType, subtypes
 from ...passes.partial_eval import partially_evaluated
 from ...translate.source.definition import Definition, DerivedFunction, function_of
 from ...translate.source.signature import Parameter as Declared
@@ -132,12 +132,10 @@ class Specialised(Inspected):
                 raise CheckError(NoSuchParameter(head, self.__name__, name, tuple(names)))
         if wrt is not None:
             options = replace(options, wrt=tuple(map(names.index, wrt)))
-        elif self._tensors:
-            places = tuple(i for i, p in enumerate(params) if is_differentiable(type_of(p)))
-            options = replace(options, wrt=places, single=len(places) == 1)
         how = rule, options
         if how not in self._transforms:
-            module, entry = derive(self._given, self._entry_name, rule, options)
+            fixed = len(self._tensors)
+            module, entry = derive(self._given, self._entry_name, rule, options, fixed=fixed)
             joins = rule is not Rule.VJP
             self._transforms[how] = Specialised(
                 entry, module, entry, self._data, self._tensors, joins=joins

@@ -6,12 +6,14 @@ exactly as for a transform that a program mentions.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.expr import (
     Batching,
     Binding,
     Call,
+    Expr,
     Differentiation,
     Function,
     GlobalVar,
@@ -35,36 +37,48 @@ def derive(
     entry: str,
     rule: Rule,
     options: Options,
+    *,
+    fixed: int = 0,
 ) -> tuple[Module, str]:
-    """Return a translated module with an entry that is a transform of another; and its name."""
+    """Return a translated module with an entry that is a transform of another; and its name.
+
+    The last parameters, as many as `fixed`, are not those of the function that is transformed,
+    which captures them; the transform takes them at its end.
+    """
     base = module.functions[entry]
     name = f"{rule.value}.{entry}"
     span = base.span.derived(f"{rule.value} of {base.name}")
-    params = tuple(replace(p) for p in base.params)
+    own = base.params[: len(base.params) - fixed]
+    captured = tuple(replace(p) for p in base.params[len(own) :])
+    params = tuple(replace(p) for p in own)
+    function: Expr = GlobalVar(entry, span=span)
+    if captured:
+        inside = tuple(replace(p) for p in own)
+        function = Function(inside, Call(function, (*inside, *captured), span=span), span=span)
     match options:
         case Differentiation() if rule is Rule.JVP:
-            params = _tuples(base, options)
+            params = _tuples(own, options)
         case Batching():
             params = tuple(replace(p, ty=UNKNOWN) for p in params)
         case _:
             pass
-    transform = Transform(rule, GlobalVar(entry, span=span), options, span=span)
-    body = Call(transform, params, span=span)
-    function = Function(params, body, name=name, span=span)
-    return module.with_functions({name: function}), name
+    body = Call(Transform(rule, function, options, span=span), params, span=span)
+    made = Function((*params, *captured), body, name=name, span=span)
+    return module.with_functions({name: made}), name
 
 
-def _tuples(base: Function, options: Differentiation) -> tuple[Var, Var]:
+def _tuples(params: Sequence[Var], options: Differentiation) -> tuple[Var, Var]:
     """Return the parameters of a transform in forward mode: the arguments, and their tangents."""
-    places = range(len(base.params)) if options.wrt is None else options.wrt
-    types = [p.ty for p in base.params]
+    places = range(len(params)) if options.wrt is None else options.wrt
+    types = [p.ty for p in params]
     moved = [types[i] for i in places]
     if options.wrt is None:
         moved = [ty for ty in moved if ty is None or is_differentiable(ty)]
     primals, tangents = (
         TupleType(tuple(UNKNOWN if ty is None else ty for ty in held)) for held in (types, moved)
     )
-    return Var("primals", primals, span=base.span), Var("tangents", tangents, span=base.span)
+    span = params[0].span
+    return Var("primals", primals, span=span), Var("tangents", tangents, span=span)
 
 
 def pullback_of(program: Program) -> Program | None:

@@ -236,6 +236,17 @@ def test_small_tensors_become_constants_and_large_ones_do_not() -> None:
     torch.testing.assert_close(pullback(cotangent), w)
 
 
+@pytest.mark.parametrize("w", [torch.ones(3), torch.ones(3).requires_grad_()])
+def test_every_transform_takes_what_is_left(w: torch.Tensor) -> None:
+    left = relay.specialise(affine, w=2 * w)
+    x, b, t = torch.arange(3.0), torch.tensor(1.0), torch.ones(3)
+    value, tangent = relay.jvp(left, wrt="x")((x, b), (t,))
+    torch.testing.assert_close(value, 2 * x + 1)
+    torch.testing.assert_close(tangent, 2 * t)
+    batch = relay.vmap(left, in_axes=(0, None))(torch.stack([x, t]), b)
+    torch.testing.assert_close(batch, torch.stack([2 * x + 1, 2 * t + 1]))
+
+
 def test_the_gradient_of_a_fixed_tensor_still_flows() -> None:
     w = torch.tensor([1.0, 2.0], requires_grad=True)
     relay.specialise(affine, w=w, b=0.0)(torch.tensor([3.0, 4.0])).sum().backward()
