@@ -109,6 +109,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python benchmarks/maml.py
 	$(BIN)/python benchmarks/functions.py
+	$(BIN)/python benchmarks/specialise.py
 	$(BIN)/python benchmarks/gpu.py
 
 clean:
