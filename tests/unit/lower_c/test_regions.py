@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from typing import Any
 
 import pytest
 import torch
@@ -43,7 +44,7 @@ def picked(x: Rows, y: Tensor[Int, (K,)]):
     return relay.tanh(chosen @ relay.transpose(chosen, 0, 1))
 
 
-def by_torch(function, *args):
+def by_torch(function: Callable[..., Any], *args: Any) -> Any:
     with options(lowering="torch"):
         return function(*args)
 

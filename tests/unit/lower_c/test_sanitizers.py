@@ -42,24 +42,28 @@ TESTS = (
 
 
 def runtime() -> str | None:
-    """Return the path of the address sanitizer's library; None where the compiler has none."""
+    """Return the paths of the address sanitizer's library, and of that of C++, whose exceptions it
+    intercepts; None where the compiler has none."""
     try:
         command = find_compiler().command
     except CannotBuild:
         return None
-    asked = [*command, "-print-file-name=libasan.so"]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
-    return found if Path(found).is_absolute() else None
+    found: list[str] = []
+    for name in ("libasan.so", "libstdc++.so"):
+        asked = [*command, f"-print-file-name={name}"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        found.append(done.stdout.strip())
+    return " ".join(found) if all(Path(path).is_absolute() for path in found) else None
 
 
 @pytest.mark.parametrize("name", TESTS)
 def test_the_c_of_tests_is_clean(name: str, tmp_path: Path) -> None:
-    library = runtime()
-    if library is None:
+    libraries = runtime()
+    if libraries is None:
         pytest.skip("the compiler has no address sanitizer")
     environment = {
         **os.environ,
-        "LD_PRELOAD": library,
+        "LD_PRELOAD": libraries,
         "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:detect_odr_violation=0",
         "PYRELAY_CACHE": "off",
         "PYTHONPATH": str(ROOT),
