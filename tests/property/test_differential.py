@@ -35,9 +35,9 @@ def report(found: dict[int, Outcome]) -> str:
     )
 
 
-@pytest.mark.parametrize("lowering", ["auto", "evaluator", "torch-regions"])
+@pytest.mark.parametrize("lowering", ["auto", "evaluator", "torch-regions", "c"])
 def test_a_program_gives_what_its_source_gives_in_python(lowering: str) -> None:
-    start = {"auto": 0, "evaluator": 100, "torch-regions": 200}[lowering]
+    start = {"auto": 0, "evaluator": 100, "torch-regions": 200, "c": 5000}[lowering]
     found = outcomes(range(start, start + 12), lowering)
     assert not report(found)
     assert sum(each.kind == "equal" for each in found.values()) > 8
@@ -46,7 +46,7 @@ def test_a_program_gives_what_its_source_gives_in_python(lowering: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(100_000, 101_000, 100))
 def test_many_programs_give_what_their_sources_give_in_python(start: int) -> None:
-    lowering = ("evaluator", "auto", "torch-regions", "auto")[start // 100 % 4]
+    lowering = ("evaluator", "auto", "torch-regions", "c")[start // 100 % 4]
     found = outcomes(range(start, start + 100), lowering)
     assert not report(found)
     assert sum(each.kind == "refused" for each in found.values()) < 5

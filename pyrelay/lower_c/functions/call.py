@@ -13,7 +13,17 @@ import torch
 from ...autotuning.methods import is_transformed
 from ...config import current
 from ...ir.expr import type_of
-from ...ir.types import SizeType, TensorType, TupleType, Type, bool_, is_float, known_dtype
+from ...ir.types import (
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    bool_,
+    int32,
+    int64,
+    is_float,
+    known_dtype,
+)
 from ...kernels.backend import FailedInside, ProgramFunction, Run
 from ...kernels.calling import Sizes
 from ..building import Source, build_or_notify
@@ -85,19 +95,27 @@ class _Built:
         self._unpacked: Final = struct.Struct("=" + numbers)
         self._room: Final = ctypes.c_char * (self._packed.size + max(8, self._unpacked.size))
         self._shapes: Final[dict[tuple[Any, ...], _Shapes]] = {}
+        self._is_flat: Final = not any(isinstance(t, TupleType) for t in text.params)
+        self._is_integer: Final = self._unpacked.format == "=q" and number_dtype(text.result) in (
+            int64,
+            int32,
+        )
         self._stack = 0
 
     def run(self, args: Sequence[Any]) -> tuple[Any] | None:
         """Return the result in a tuple; None where the host is to run it: there is no room for the
         calls that wait, or a kernel failed. Raises FailedInside and _Unfit."""
-        leaves = list(_leaves(self.text.params, args))
-        kept = [_taken(ty, v) for ty, v in zip(self._params, leaves, strict=True)]
+        leaves = args if self._is_flat else _leaves(self.text.params, args)
+        kept = [
+            v if type(v) is int else _taken(ty, v)
+            for ty, v in zip(self._params, leaves, strict=True)
+        ]
         sizes, shapes = self._sized(kept) if self.text.sizes or self._tensors else ((), ())
         made = [
             torch.empty(shape, dtype=_torch_dtype(ty))
             for ty, shape in zip(self._tensors, shapes, strict=True)
         ]
-        given = (*sizes, *map(_cell, kept), *(t.data_ptr() for t in made))
+        given = (*sizes, *map(_cell, kept), *[t.data_ptr() for t in made])
         most_waiting = current().max_depth
         while True:
             room = self._room()
@@ -105,8 +123,10 @@ class _Built:
             self._packed.pack_into(room, 0, *head, *given)
             status = self._function(room)
             if not status:
-                numbers = iter(self._unpacked.unpack_from(room, self._packed.size))
-                return (_value(self.text.result, numbers, iter(made)),)
+                numbers = self._unpacked.unpack_from(room, self._packed.size)
+                if self._is_integer:
+                    return numbers
+                return (_value(self.text.result, iter(numbers), iter(made)),)
             if status > 0:
                 raise self._failure(status, bytes(room[: _HEAD.size]))
             if status != _DEEP or self._stack:

@@ -38,6 +38,9 @@ TESTS = (
     "test_contraction.py",
     "test_regions.py",
     "test_operators.py",
+    "functions/test_floats.py",
+    "functions/test_loops.py",
+    "functions/test_tensors.py",
 )
 
 
