@@ -167,6 +167,42 @@ def _mask_bits(instance: Instance) -> str:
     return f"{head} {{\n    return (unsigned)__builtin_ia32_movmsk{suffix}{wide}({floats});\n}}"
 
 
+_GATHERS: Final = {
+    ("f32", 16): "gathersiv16sf",
+    ("i32", 16): "gathersiv16si",
+    ("f32", 8): "gatherdiv16sf",
+    ("i32", 8): "gatherdiv16si",
+    ("f64", 8): "gatherdiv8df",
+    ("i64", 8): "gatherdiv8di",
+}
+"""The builtins of AVX-512 that load at computed places, by element and lanes."""
+
+
+def _gather_where(instance: Instance) -> str:
+    head = "$F $gather_where(const $S *p, $M place, $M inside)"
+    other = (
+        "    $F v = {0};\n"
+        "    for (int i = 0; i < $L; i++) if (inside[i]) v[i] = p[place[i]];\n"
+        "    return v;"
+    )
+    return _either(head, _gather_builtin(instance, "${bits.bool}(inside)"), other)
+
+
+def _gather(instance: Instance) -> str:
+    lanes = by_lane("p[place[i]]")
+    return _either("$F $gather(const $S *p, $M place)", _gather_builtin(instance, "-1"), lanes)
+
+
+def _gather_builtin(instance: Instance, chosen: str) -> str | None:
+    name = _GATHERS.get((_signed(instance), instance.lanes))
+    if instance.target != AVX512 or name is None:
+        return None
+    of = "int" if instance.lanes == 16 else "long long"
+    place = f"({of} __attribute__((vector_size(64))))place"
+    zeros, size = _cast(instance, "($F){0}"), instance.element.bytes
+    return f"($F)__builtin_ia32_{name}({zeros}, p, {place}, {chosen}, {size})"
+
+
 INTRINSICS: Final = (
     Definition("fma", _FLOATS, _fma),
     Definition("mad", _FLOATS, _mad),
@@ -179,5 +215,7 @@ INTRINSICS: Final = (
     Definition("trunc", _FLOATS, _rounding("trunc", 11, "trunc")),
     Definition("load_part", _STORED, _load_part),
     Definition("store_part", _STORED, _store_part),
+    Definition("gather", _STORED, _gather),
+    Definition("gather_where", _STORED, _gather_where),
     Definition("bits", ("bool",), _mask_bits),
 )

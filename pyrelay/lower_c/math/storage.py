@@ -66,22 +66,6 @@ void $store_strided_part($S *p, long stride, $F v, long n) {
 }
 """
 
-_GATHER = """
-$F $gather(const $S *p, $M place) {
-    $F v;
-    for (int i = 0; i < $L; i++) v[i] = p[place[i]];
-    return v;
-}
-"""
-
-_GATHER_WHERE = """
-$F $gather_where(const $S *p, $M place, $M inside) {
-    $F v = {0};
-    for (int i = 0; i < $L; i++) if (inside[i]) v[i] = p[place[i]];
-    return v;
-}
-"""
-
 _WHERE = """
 $F $where($M m, $F a, $F b) {
     $I chosen = __builtin_convertvector(m, $I);
@@ -276,8 +260,6 @@ STORAGE: Final = (
     Definition("load_strided_part", _RAW, _STRIDED_PART),
     Definition("store_strided", _RAW, _STORE_STRIDED),
     Definition("store_strided_part", _RAW, _STORE_STRIDED_PART),
-    Definition("gather", _RAW, _GATHER),
-    Definition("gather_where", _RAW, _GATHER_WHERE),
     Definition("where", NUMBERS, _WHERE),
     Definition("where", ("bool",), _WHERE_BOOL),
     *(_through(v, *p, raw) for v, p in _LOADS.items() for raw in ("u8", "u16")),

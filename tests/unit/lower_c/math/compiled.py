@@ -28,9 +28,11 @@ def elementwise(
     lanes: int,
     target: Target | None = None,
     mode: Mode = "fast",
+    loaded: int | None = None,
 ) -> Callable[..., torch.Tensor]:
     """Return a function of whole tensors; in `expression` the operands are `a`, `b` and `c`, and
-    `L` stands for the number of lanes in names."""
+    `L` stands for the number of lanes in names. Those behind the first `loaded` are not loaded:
+    `pb` is the address of the second."""
     names = [element_of(DTYPES[str(d).removeprefix("torch.")]) for d in (*operands, result)]
     out, parameters = names.pop(), "abc"[: len(operands)]
     given = "".join(f"const {e.c} *p{n}, " for e, n in zip(names, parameters, strict=True))
@@ -38,7 +40,7 @@ def elementwise(
     def body(suffix: str, more: str) -> str:
         loads = "\n".join(
             f"        __auto_type {n} = relay_load{suffix}_{e.name}x{lanes}(p{n} + i{more});"
-            for e, n in zip(names, parameters, strict=True)
+            for e, n in list(zip(names, parameters, strict=True))[:loaded]
         )
         value = expression.replace("xL", f"x{lanes}")
         store = f"relay_store{suffix}_{out.name}x{lanes}(o + i, {value}{more});"

@@ -198,3 +198,26 @@ def test_a_part_of_a_vector_reads_and_writes_no_more() -> None:
     for count in range(40):
         a = torch.randn(count)
         same(run(a), a)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
+@pytest.mark.parametrize("dtype", NAMES, ids=str)
+def test_loads_at_computed_places_read_only_what_is_asked_for(
+    dtype: torch.dtype, target: Target
+) -> None:
+    computed = torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+    for lanes in {target.register_bytes // 4, target.register_bytes // 8}:
+        if lanes * computed.itemsize > target.register_bytes:
+            continue
+        place = torch.int64 if lanes * 8 <= target.register_bytes else torch.int32
+        table = torch.randint(0, 2, (50,)).to(dtype)
+        places = torch.randint(0, 50, (203,)).to(place)
+        call = f"relay_gather_{NAMES[dtype]}xL(pb, a)"
+        gathered = elementwise(call, (place, dtype), computed, lanes, target, loaded=1)
+        same(gathered(places, table), table[places.long()].to(computed))
+        far = torch.where(places % 3 == 0, 2**30, places).to(place)
+        call = f"relay_gather_where_{NAMES[dtype]}xL(pb, a, relay_lt_{NAMES[place]}xL(a, "
+        call += f"relay_splat_{NAMES[place]}xL(50)))"
+        chosen = elementwise(call, (place, dtype), computed, lanes, target, loaded=1)
+        expected = torch.where(places % 3 == 0, 0, table[places.long()].to(computed))
+        same(chosen(far, table), expected.to(computed))
