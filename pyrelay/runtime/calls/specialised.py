@@ -15,6 +15,7 @@ from typing import Any, Final, final
 
 import torch
 
+from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
 from ...diagnostics.diagnostic import CheckError, Report
 from ...ir.expr import Binding, Call, Function, GlobalVar, Rule, Var, type_of
@@ -117,7 +118,12 @@ class Specialised(Inspected):
         return inspect.Signature([inspect.Parameter(p.name, kind) for p in self._params])
 
     def _values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        return (*self.__signature__.bind(*args, **kwargs).args, *self._tensors)
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            head = self._given.functions[self._entry_name].span
+            raise RunError(WrongCall(self.__name__, head, str(error))) from None
+        return (*bound.args, *self._tensors)
 
     def transformed(
         self, rule: Rule, options: Options, wrt: tuple[str, ...] | None = None

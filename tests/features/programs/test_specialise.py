@@ -266,6 +266,27 @@ def test_an_assertion_that_fails_is_raised_by_the_call() -> None:
 
 
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@relay
+def counted(xs: list[Float], scale: int) -> tuple[int, list[Float]]:
+    return len(xs) + scale, [x * scale for x in xs]
+
+
+def test_results_have_the_form_that_those_of_the_function_have() -> None:
+    for left, rest in (
+        (relay.specialise(counted, scale=3), ([1.0, 2.0],)),
+        (relay.specialise(counted, xs=[1.0, 2.0]), (3,)),
+    ):
+        number, scaled = left(*rest)
+        assert number == 5
+        assert type(number) is int
+        assert [float(x) for x in scaled] == [3.0, 6.0]
+
+
+def test_a_call_passes_the_parameters_that_are_left() -> None:
+    with pytest.raises(RunError, match="too many positional arguments"):
+        relay.specialise(power, n=5)(2.0, 5)
+
+
 def test_deep_data_may_be_fixed(count: int) -> None:
     coefficients = [0.5] * count
     left = relay.specialise(polynomial, coefficients=coefficients)
