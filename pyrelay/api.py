@@ -132,6 +132,47 @@ def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     return f.transformed(Rule.VMAP, Batching(in_axes, out_axes))
 
 
+def hvp(f: Any, wrt: Wrt = None) -> Any:
+    """Return products of the Hessian of a function with vectors: with `f: A -> Float`, the function
+    `(primals, tangents) -> product` of two tuples, the arguments of `f` and a direction for each
+    parameter that `wrt` names, by default for all with floats.
+
+    The product has the form of the gradient. It is the derivative of the gradient in the direction,
+    at a few times the cost of the gradient, and no Hessian is made: see Pearlmutter, "Fast exact
+    multiplication by the Hessian", 1994. Raises CheckError.
+    """
+    return _derived(Rule.HVP, f, wrt, has_aux=False)
+
+
+def hessian(f: Any, wrt: Wrt = None) -> Any:
+    """Return the Hessian of a function of one result, as a function of the same arguments.
+
+    For a parameter of shape `s` it has the shape `(*s, *s)`; for several parameters, or tuples, it
+    is a tuple of rows, each a tuple of these. It is the jacobian, in forward mode, of the gradient.
+    Raises CheckError.
+    """
+    return _derived(Rule.HESSIAN, f, wrt, has_aux=False)
+
+
+def jacfwd(f: Any, wrt: Wrt = None) -> Any:
+    """Return the jacobian of a function, in forward mode, as a function of the same arguments.
+
+    For a value of shape `t` and a parameter of shape `s` it has the shape `(*t, *s)`; a tuple has
+    one for each part, first of the value, then of the parameters. It costs one forward run for each
+    element of the parameters: for functions that give more than they take. Raises CheckError.
+    """
+    return _derived(Rule.JACFWD, f, wrt, has_aux=False)
+
+
+def jacrev(f: Any, wrt: Wrt = None) -> Any:
+    """Return the jacobian of a function, in reverse mode, as a function of the same arguments.
+
+    As `jacfwd`, at the cost of one backward run for each element of the value: for functions that
+    take more than they give. Raises CheckError.
+    """
+    return _derived(Rule.JACREV, f, wrt, has_aux=False)
+
+
 def specialise(f: Any, /, **static: Any) -> Specialised:
     """Return a relay function without the parameters that are fixed: `specialise(f, n=3)(x)` has
     the value of `f(x, n=3)`, and its program is what is left of that of `f`.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..ir.expr import Differentiation, Rule, Transform
+from ..ir.jacobians import jacobian_type
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
     DTypeHole,
@@ -82,7 +84,7 @@ class TransformConstraint:
 
     @property
     def _is_forward(self) -> bool:
-        return self.transform.rule is Rule.JVP
+        return self.transform.rule.takes_tangents
 
     def _split(self, function: FnType) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
         """Return the parameters that are captured, and the function's own."""
@@ -138,10 +140,7 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
     cotangents = wanted[0] if options.single else TupleType(wanted)
     match rule:
         case Rule.GRAD:
-            if not options.has_aux:
-                return cotangents
-            assert isinstance(value, TupleType)
-            return TupleType((cotangents, value.fields[1]))
+            return TupleType((cotangents, *_aux(value))) if options.has_aux else cotangents
         case Rule.VALUE_AND_GRAD:
             return TupleType((value, cotangents))
         case Rule.VJP:
@@ -150,14 +149,36 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             raise AssertionError("what is made has the type of the function")
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")
+        case Rule.HVP:
+            return cotangents
+        case Rule.HESSIAN:
+            return _jacobian(cotangents, wanted, options)
+        case Rule.JACFWD | Rule.JACREV:
+            return _jacobian(value, wanted, options)
         case Rule.JVP:
-            if not options.has_aux:
-                return TupleType((value, value))
-            assert isinstance(value, TupleType)
-            loss, aux = value.fields
-            return TupleType((loss, loss, aux))
+            is_pair = options.has_aux and isinstance(value, TupleType)
+            loss = value.fields[0] if is_pair and isinstance(value, TupleType) else value
+            return TupleType((loss, loss, *(_aux(value) if options.has_aux else ())))
         case _:
             assert_never(rule)
+
+
+def _aux(value: Type) -> tuple[Type, ...]:
+    """Return what comes beside the loss in a pair."""
+    assert isinstance(value, TupleType)
+    return value.fields[1:]
+
+
+def _jacobian(value: Type, wanted: Sequence[Type], options: Differentiation) -> Type:
+    """Return the type of a jacobian. Raises Clash where it has none."""
+    try:
+        return jacobian_type(value, wanted, single=options.single)
+    except ValueError as error:
+        raise Clash(
+            f"jacobians and Hessians are of float tensors and tuples of them, not of {error}",
+            help="name the parameters in `wrt`, or take `relay.jvp` or `relay.vjp`, which go "
+            "through data",
+        ) from None
 
 
 def _is_pair(solver: Solver, ty: Type) -> bool:

@@ -16,9 +16,18 @@ class Rule(Enum):
     VJP = "vjp"
     JVP = "jvp"
     VMAP = "vmap"
+    HVP = "hvp"
+    HESSIAN = "hessian"
+    JACFWD = "jacfwd"
+    JACREV = "jacrev"
     CUSTOM_VJP = "custom_vjp"
     CHECKPOINT = "checkpoint"
     HELD = "held"
+
+    @property
+    def takes_tangents(self) -> bool:
+        """Whether what is made takes two tuples, of arguments and of tangents."""
+        return self in (Rule.JVP, Rule.HVP)
 
     @property
     def is_annotation(self) -> bool:
@@ -102,6 +111,10 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.VALUE_AND_GRAD: Differentiation,
     Rule.VJP: Differentiation,
     Rule.JVP: Differentiation,
+    Rule.HVP: Differentiation,
+    Rule.HESSIAN: Differentiation,
+    Rule.JACFWD: Differentiation,
+    Rule.JACREV: Differentiation,
     Rule.CUSTOM_VJP: Differentiation,
     Rule.CHECKPOINT: Differentiation,
     Rule.HELD: Differentiation,

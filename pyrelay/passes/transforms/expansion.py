@@ -51,6 +51,7 @@ from ..deriving.workspace import Workspace
 from ..forward import ForwardMode
 from ..grad import ReverseMode
 from ..vmap import Vectorizer
+from .composed import with_transforms_composed
 from .idle_rules import without_idle_rules
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .lifting import Known, Lifter, NotLocal, rewrite_calls
@@ -152,7 +153,8 @@ class _Expansion:
     def run(self) -> None:
         """Expand everything, locally where that can be, else with the program around it."""
         for name, function in list(self.store.functions.items()):
-            self.store.functions[name] = with_functions_captured(self.store, function)
+            composed = with_transforms_composed(function)
+            self.store.functions[name] = with_functions_captured(self.store, composed)
         self._expand_all()
         while self._waiting and not self.problems and self._bring_to_callers():
             self._expand_all()

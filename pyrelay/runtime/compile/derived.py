@@ -56,7 +56,7 @@ def derive(
         inside = tuple(replace(p) for p in own)
         function = Function(inside, Call(function, (*inside, *captured), span=span), span=span)
     match options:
-        case Differentiation() if rule is Rule.JVP:
+        case Differentiation() if rule.takes_tangents:
             params = _tuples(own, options)
         case Batching():
             params = tuple(replace(p, ty=UNKNOWN) for p in params)

@@ -58,6 +58,10 @@ RULES: Final = {
     Intrinsic.VJP: Rule.VJP,
     Intrinsic.JVP: Rule.JVP,
     Intrinsic.VMAP: Rule.VMAP,
+    Intrinsic.HVP: Rule.HVP,
+    Intrinsic.HESSIAN: Rule.HESSIAN,
+    Intrinsic.JACFWD: Rule.JACFWD,
+    Intrinsic.JACREV: Rule.JACREV,
 }
 _OF_FUNCTION: Final = (
     Slot("f", required=True),
@@ -93,7 +97,7 @@ def gradient_call(
         what = f"an argument of the function in `relay.{rule.value}`"
         instead = f"call what it gives: `relay.{rule.value}(f)(x)`"
         return cx.refuse(Unsupported(cx.span(node.args[1]), what, instead))
-    if rule is Rule.JVP:
+    if rule.takes_tangents:
         # The arguments come as one tuple.
         first = given[0] if given else None
         given = first.elts if isinstance(first, ast.Tuple | ast.List) else ()

@@ -252,7 +252,7 @@ def signature_of(mentioned: Definition | DerivedFunction) -> inspect.Signature:
             result = gradient
         case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
             result = GenericAlias(tuple, (base.return_annotation, gradient))
-        case Rule.JVP:
+        case Rule.JVP | Rule.HVP:
             return inspect.Signature([_PRIMALS, _TANGENTS, *_keyword_only(base)])
         case _:
             result = _NONE

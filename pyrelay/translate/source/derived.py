@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ...ir.batch_dims import NoBatch, with_batch
 from ...ir.dims import Dim
-from ...ir.expr import Batching, Rule
+from ...ir.expr import Batching
 from ...ir.names import Names
 from ...ir.types import TupleType, TypeVar, dim_names, is_differentiable
 from ..types.number_places import gradient_of, together
@@ -21,7 +21,7 @@ def derived_signature(mentioned: Definition | DerivedFunction, base: Signature) 
         layers.append(mentioned)
         mentioned = mentioned.base
     for layer in reversed(layers):
-        if layer.rule is Rule.JVP:
+        if layer.rule.takes_tangents:
             base = _of_tuples(layer, base)
         elif isinstance(layer.options, Batching):
             base = _of_batches(layer.options, base)

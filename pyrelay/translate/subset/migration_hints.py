@@ -84,16 +84,14 @@ CONTEXTS: Final = {
 """Functions of torch that stand after `with`."""
 
 NOT_YET: Final[dict[str, str]] = {
-    "hessian": "a column of it is `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`, for `v` "
-    "a row of the identity",
-    "hvp": "write `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`",
+    "linearize": "`relay.jvp(f)` gives the derivative in one direction, `relay.jacfwd(f)` in all",
 }
 """Functions over functions that are planned, and what to write until then."""
 
 _COMPILE: Final = "`@relay` above a function compiles it"
 _LOOP: Final = "write a loop: `for`, or `while`"
 _LAYERS: Final = "layers are operators: `relay.linear(x, out_features=10)` under @relay_model"
-_JACOBIAN: Final = "a row of it is the pullback of `relay.vjp(f)` at a row of the identity"
+_JACOBIAN: Final = "write `relay.jacrev(f)(x)`, or `relay.jacfwd(f)(x)`"
 
 OF_NAMESPACES: Final[dict[str, str]] = {
     **CONTEXTS,
@@ -117,9 +115,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "from_numpy": _DATA,
     "functional": _LAYERS,
     "functional_call": "write `relay.with_params(f)(params, x)`",
-    "jacfwd": _JACOBIAN,
     "jacobian": _JACOBIAN,
-    "jacrev": _JACOBIAN,
     "jit": _COMPILE,
     "lax": "control flow is Python's own: `for`, `while`, `if`",
     "load": "write `relay.load_model(path)`",

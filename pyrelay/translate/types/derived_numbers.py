@@ -39,7 +39,7 @@ def _derived(node: Transform, base: FunctionNumbers) -> FunctionNumbers:
             given = [gradient_of(base.params[i]) for i in options.indices]
             made = _made(node.rule, base.result, given, options)
             params = base.params
-            if node.rule is Rule.JVP:
+            if node.rule.takes_tangents:
                 params = (together(params), together(given))
             return FunctionNumbers(params, made)
         case Batching():
@@ -65,6 +65,10 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Differen
             return result
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")
+        case Rule.HVP:
+            return gradient
+        case Rule.HESSIAN | Rule.JACFWD | Rule.JACREV:
+            return None
         case Rule.JVP if options.has_aux:
             loss, aux = parts_of(result, 2)
             return together((loss, gradient_of(loss), aux))
