@@ -68,13 +68,13 @@ def test_products_in_one_parameter() -> None:
     close(relay.hvp(energy, wrt="x")((W, X), (U,)), expected)
 
 
-def test_the_hessian() -> None:
+def test_hessians_are_those_of_torch() -> None:
     close(relay.hessian(energy)(W, X), torch.func.hessian(plain, argnums=(0, 1))(W, X))
     close(relay.hessian(energy, wrt="x")(W, X), torch.func.hessian(plain, argnums=1)(W, X))
 
 
 @pytest.mark.parametrize("mode", ["jacfwd", "jacrev"])
-def test_jacobians(mode: str) -> None:
+def test_jacobians_are_those_of_torch(mode: str) -> None:
     ours, theirs = getattr(relay, mode), getattr(torch.func, mode)
     close(ours(rows)(W, X), theirs(plain_rows, argnums=(0, 1))(W, X))
     close(ours(rows, wrt="x")(W, X), theirs(plain_rows, argnums=1)(W, X))
