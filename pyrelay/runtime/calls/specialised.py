@@ -17,7 +17,7 @@ import torch
 
 from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
-from ...diagnostics.diagnostic import CheckError, Report
+from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...ir.expr import Binding, Call, Function, GlobalVar, Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
