@@ -26,7 +26,7 @@ from ...ir.types import UNIT, SizeType, TensorType, TupleType, Type
 from ...kernels.calling import Scratch
 from ...kernels.function_plan import Planned
 from ...operators.host.failing import check, fail, no_element
-from ...operators.host.sizes import as_bound, size
+from ...operators.host.sizes import as_bound, dim_size, size
 from ..text import Kernel
 from .c_types import CTypes, NotInC, cell_of, number_dtype
 from .kernel_calls import (
@@ -285,8 +285,10 @@ class ExpressionWriter:
         return names
 
     def _host(self, call: Call, op: Op) -> str | None:
-        if op is size:
-            return self.size(call.attrs["dim"])
+        if op in (size, dim_size):
+            ty = type_of(call)
+            assert isinstance(ty, SizeType)
+            return self.size(ty.dim)
         if op is as_bound:
             return self._atom(call.args[0])
         if op not in (check, fail, no_element):

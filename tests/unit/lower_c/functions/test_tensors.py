@@ -22,7 +22,7 @@ def viterbi(
     first: Tensor[Float, (S,)],
 ) -> Tensor[Float, (S,)]:
     score = first
-    for t in range(N):
+    for t in range(len(seen)):
         score = relay.amax(score[:, None] + moves, dim=0) + shown[:, seen[t]]
     return score
 
