@@ -333,10 +333,11 @@ def _update(
             descend(params, parts, lr)
         return
     expect_optimizer(optimizer)
-    found = tensors(grads.tree) if isinstance(grads, Grads) else [grads[n] for n in names]
     if isinstance(optimizer, Optimizer):
-        optimizer.update(model, params, found, lr)
+        steps = grads.steps if isinstance(grads, Grads) else [grads[n] for n in names]
+        optimizer.update(model, params, steps, lr)
         return
+    found = tensors(grads.tree) if isinstance(grads, Grads) else [grads[n] for n in names]
     if lr is not None:
         way = "leave `lr` out, or set it in `optimizer.param_groups`"
         raise RunError(NotAModel("an update takes `lr` or an optimiser of torch", "both", way))

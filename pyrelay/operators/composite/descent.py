@@ -21,11 +21,13 @@ from ...ir.op import (
     attribute,
     operand,
 )
-from ...ir.types import UNIT, TensorType, TupleType, Type, show
-from ..shared.operands import fields
+from ...ir.types import UNIT, TensorType, TupleType, Type, is_float, show
+from ..primitive.embedding import embedding_grad
+from ..shared.operands import as_positions, fields
 from ..shared.precision import widened
 
 if TYPE_CHECKING:
+    from ...ir.dims import Dim
     from ..builder import Value
 
 
@@ -45,6 +47,8 @@ def _fits(param: TensorType, grad: Type) -> bool:
     if not isinstance(grad, TupleType):
         return grad == param
     match grad.fields:
+        case (TensorType(rows, dtype), TensorType(numbers, kind)) if not is_float(kind):
+            return rows == (*numbers, param.shape[-1]) and dtype == param.dtype
         case (TensorType((rows, inner), left), TensorType((again, columns), right)):
             fits = inner == again and param.shape == (rows, columns)
             return fits and left == right == param.dtype
@@ -55,13 +59,14 @@ def _fits(param: TensorType, grad: Type) -> bool:
 def update_in_place(
     torch: Any, params: Sequence[Any], grads: Sequence[Any], lr: float
 ) -> tuple[()]:
-    """Move parameters, in their own storage, against gradients or pairs whose product they are."""
+    """Move parameters, in their own storage, against gradients, or pairs: of matrices whose product
+    is the gradient, or of its rows and their numbers."""
     steps: list[Any] = []
     moved: list[Any] = []
     against: list[Any] = []
     for param, grad in zip(params, grads, strict=True):
         if isinstance(grad, tuple):
-            steps.append(partial(param.addmm_, *grad, alpha=-lr))
+            steps.append(_step(torch, param, grad, lr))
         else:
             moved.append(param)
             against.append(grad)
@@ -72,23 +77,39 @@ def update_in_place(
     return ()
 
 
+def _step(torch: Any, param: Any, pair: Any, lr: float) -> Any:
+    left, right = pair
+    if right.is_floating_point():
+        return partial(param.addmm_, left, right, alpha=-lr)
+    numbers = as_positions(torch, right, left).reshape(-1)
+    return partial(param.index_add_, 0, numbers, left.reshape(-1, param.shape[-1]), alpha=-lr)
+
+
 def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     """Return the steps one by one; all are computed before the first is made."""
     params, grads = map(fields, args)
     moved: list[Value] = []
     for param, grad in zip(params, grads, strict=True):
         if isinstance(grad.ty, TupleType):
-            grad = grad[0] @ grad[1]
+            left, right = grad[0], grad[1]
+            is_product = is_float(right.tensor.dtype)
+            grad = left @ right if is_product else _table(left, right, param.shape[0])
         moved.append((widened(param) - widened(grad) * attrs["lr"]).cast(param.dtype))
     for param, value in zip(params, moved, strict=True):
         overwrite(param, value)
     return args[0].builder.unit()
 
 
+def _table(rows: Value, numbers: Value, count: Dim) -> Value:
+    attrs = {"num_embeddings": count, "padding_idx": None}
+    return rows.builder.call(embedding_grad, (rows, numbers), attrs)
+
+
 descend_in_place: Final = Op(
     name="descend_in_place",
     doc="Every parameter, in its own storage, moved against its gradient: `param - lr * grad`. A "
-    "pair of matrices is the gradient that is their product.",
+    "pair of matrices is the gradient that is their product, rows and their numbers the one that "
+    "is zero elsewhere.",
     params=(operand("params"), operand("grads"), attribute("lr", convert=kinds.real)),
     type_rule=_descend_type,
     effect=Effect.STATE,

@@ -1,8 +1,10 @@
-"""Gradients that are products of matrices, which leave a program as their factors.
+"""Gradients that are products of matrices, or few rows of a table, which leave a program as parts.
 
 The gradient of a layer's weight is a product of two small matrices and as large as the weight. A
 script that only moves the weight against it multiplies the factors into the weight, as compiled
 code does (`in_place`), and never makes the product; one that looks at the gradient makes it then.
+The gradient of a table of embeddings is as large as the table, and zero but for the rows that were
+looked up: these leave with their numbers.
 
 This is right because nothing can write to the factors in between: they must come from operators
 that make storage of their own, and share it with no other result.
@@ -20,6 +22,7 @@ from ...ir.declaration.storage import makes_storage
 from ...ir.expr import (
     Binding,
     Call,
+    Constant,
     Expr,
     Function,
     LetBlock,
@@ -34,6 +37,8 @@ from ...ir.traverse import spine
 from ...ir.types import FnType, TensorType, TupleType, Type, is_float
 from ...ir.verify import Stage
 from ...operators.matrices.products import matmul
+from ...operators.primitive.arithmetic import add
+from ...operators.primitive.embedding import embedding_grad
 from ..base import Context, Pass
 
 Root: TypeAlias = tuple[Var, int | None]
@@ -65,7 +70,7 @@ def factor_gradients(module: Module, entry: str, path: tuple[int, ...]) -> Modul
     products: dict[Var, tuple[Var, Var]] = {}
     for leaf in results.leaves(atom):
         factors = factors_of(leaf, results.made, results.uses) if leaf else None
-        roots = [results.root(f) for f in factors or ()]
+        roots = [results.root(f) for f in factors or () if is_float_tensor(f)]
         if leaf and factors and None not in roots and not any(shared[root] for root in roots):
             products[leaf] = factors
     if not products:
@@ -141,13 +146,25 @@ class _Results:
 
 
 def factors_of(leaf: Var, made: Mapping[Expr, Expr], uses: Counter[Expr]) -> tuple[Var, Var] | None:
-    """Return the two matrices whose product a variable is, if it is needed for nothing else."""
+    """Return the two matrices whose product a variable is, or the rows that are all of it with
+    their numbers, if it is needed for nothing else."""
     match made.get(leaf):
+        case Call(callee, (Var() as rows, Var() as numbers), attrs=attrs) if (
+            callee is embedding_grad and attrs["padding_idx"] is None
+        ):
+            ty = numbers.ty
+            is_tensor = isinstance(ty, TensorType) and ty.rank > 0
+            return (rows, numbers) if is_tensor and uses[leaf] == 1 else None
         case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
             ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
             return (left, right) if ranks == [2, 2] and uses[leaf] == 1 else None
         case _:
             return None
+
+
+def is_float_tensor(var: Var) -> bool:
+    """Return whether a variable holds floats, as the numbers of rows do not."""
+    return isinstance(var.ty, TensorType) and is_float(var.ty.dtype)
 
 
 def _is_tensor(ty: Type | None) -> bool:
@@ -161,7 +178,7 @@ def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> F
     blocks: list[LetBlock] = []
     body = function.body
     while isinstance(body, LetBlock):
-        bindings = tuple(_changed(b, products, new) for b in body.bindings)
+        bindings = tuple(c for b in body.bindings for c in _changed(b, products, new))
         blocks.append(replace(body, bindings=bindings))
         body = body.body
     assert isinstance(body, Var)
@@ -176,14 +193,28 @@ def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> F
 
 def _changed(
     binding: Binding, products: Mapping[Var, tuple[Var, Var]], new: dict[Var, Var]
-) -> Binding:
+) -> list[Binding]:
     """Return a binding as it is then; `new` has the variables whose types have changed so far."""
     var, value = binding.var, binding.value
+    copies: list[Binding] = []
     fields: tuple[Expr, ...] | None = products.get(var)
+    if fields is not None:
+        fields = tuple(_kept(f, copies) for f in products[var])
     if fields is None and isinstance(value, Tuple) and any(f in new for f in value.fields):
         fields = tuple(new.get(f, f) if isinstance(f, Var) else f for f in value.fields)
     if fields is None:
-        return binding
+        return [binding]
     ty: Type = TupleType(tuple(map(type_of, fields)))
     new[var] = Var("factors" if var in products else var.name, ty, span=var.span)
-    return Binding(new[var], Tuple(fields, ty, span=value.span))
+    return [*copies, Binding(new[var], Tuple(fields, ty, span=value.span))]
+
+
+def _kept(factor: Var, copies: list[Binding]) -> Var:
+    """Return a factor in storage of its own: a script may write to the numbers that it passed."""
+    if is_float_tensor(factor):
+        return factor
+    assert isinstance(factor.ty, TensorType)
+    zero = Constant(0, TensorType((), factor.ty.dtype), span=factor.span)
+    copy = Var("numbers", factor.ty, span=factor.span)
+    copies.append(Binding(copy, Call(add, (factor, zero), ty=factor.ty, span=factor.span)))
+    return copy

@@ -134,9 +134,9 @@ class Runner(Inspected):
         if compiled.parts is None:
             return _with_grads(rule, result, models, options)
         if rule is Rule.GRAD:
-            return Grads(models[0].home, result, compiled.parts((result,)))
+            return _of_parts(models[0], result, compiled.parts)
         value, tree = result
-        return value, Grads(models[0].home, tree, compiled.parts((tree,)))
+        return value, _of_parts(models[0], tree, compiled.parts)
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
@@ -445,6 +445,13 @@ def _with_grads(
     if rule is Rule.GRAD:
         return _grads(first, models, single=single), second
     return first, _grads(second, models, single=single)
+
+
+def _of_parts(model: Source, tree: Any, reader: Reader) -> Grads:
+    """Return a gradient that may have parts of tensors in the place of tensors."""
+    parts = reader((tree,))
+    like = model.flat_params() if isinstance(model, Model) else tuple(model.values())
+    return Grads(model.home, tree, parts, like)
 
 
 def _grads(tree: Any, models: tuple[Source, ...], *, single: bool) -> Any:

@@ -25,7 +25,7 @@ from ...translate.models.optimizers import AdamRule, OptimizerRule, Recipe, SGDR
 from ..values.structure import tensors
 from .commit import Change, commit, setting
 from .model import Model
-from .records import Part
+from .records import Part, summed
 
 _lists: Final[Any] = torch
 """Where the functions on lists of tensors are, `_foreach_add_` and its kind, which torch's own
@@ -73,21 +73,54 @@ class Moving:
     step: int
 
 
-def _moving(params: Tensors, grads: Tensors, moments: Moments) -> list[Moving]:
-    """Return the parameters that require a gradient, by the number of steps they have taken."""
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A parameter with its moments, of which a step moves some rows; `own` are these rows, as
+    tensors of their own."""
+
+    numbers: torch.Tensor
+    whole: list[torch.Tensor]
+    own: list[torch.Tensor]
+    grad: torch.Tensor
+
+    @staticmethod
+    def of(whole: list[torch.Tensor], part: tuple[torch.Tensor, torch.Tensor]) -> Rows:
+        """Return the rows that a gradient is not zero in."""
+        grad, numbers = summed(part)
+        own = [t.detach().index_select(0, numbers) for t in whole]
+        return Rows(numbers, whole, own, grad)
+
+    def changes(self) -> list[Change]:
+        """Return the changes that put the rows back."""
+        pairs = zip(self.whole, self.own, strict=True)
+        return [partial(w.index_copy_, 0, self.numbers, o) for w, o in pairs]
+
+
+def _moving(
+    params: Tensors, grads: Sequence[Part], moments: Moments
+) -> tuple[list[Moving], list[Rows]]:
+    """Return the parameters that require a gradient, by the number of steps they have taken, and
+    those of which some rows alone move."""
     places: dict[int, list[int]] = {}
     for place, (param, late) in enumerate(zip(params, moments.late, strict=True)):
         if param.requires_grad:
             places.setdefault(late, []).append(place)
-    return [
-        Moving(
-            [params[i] for i in found],
-            [grads[i] for i in found],
-            [[tree[i] for i in found] for tree in moments.trees],
-            moments.step + 1 - late,
-        )
-        for late, found in places.items()
-    ]
+    moving: list[Moving] = []
+    rows: list[Rows] = []
+    for late, found in places.items():
+        columns: list[list[torch.Tensor]] = []
+        against: list[torch.Tensor] = []
+        for i in found:
+            own, grad = [params[i], *(tree[i] for tree in moments.trees)], grads[i]
+            if isinstance(grad, tuple):
+                rows.append(Rows.of(own, grad))
+                own, grad = rows[-1].own, rows[-1].grad
+            columns.append(own)
+            against.append(grad)
+        first, *trees = map(list, zip(*columns, strict=True))
+        moving.append(Moving(first, against, trees, moments.step + 1 - late))
+    return moving, rows
 
 
 @dataclass(eq=False)
@@ -109,17 +142,21 @@ class Optimizer(annotations.Optimizer, ABC):
         return Recipe(self.rule, float(self.lr))
 
     def update(
-        self, model: Model, params: Tensors, grads: Tensors, lr: float | None = None
+        self, model: Model, params: Tensors, grads: Sequence[Part], lr: float | None = None
     ) -> None:
         """Take one step, in place; `lr` stands in for the optimiser's own this once. `params` and
-        `grads` are in the model's order. Parameters that require no gradient stay.
+        `grads` are in the model's order. Parameters that require no gradient stay. Of a gradient
+        that is rows with their numbers, only these rows of the parameter and of the moments take
+        part: the other rows neither decay nor go on moving.
 
         An interrupt comes before or after the whole step.
         """
         moments = self.moments(model)
         rate = self.lr if lr is None else lr
         with torch.no_grad():
-            changes = [c for m in _moving(params, grads, moments) for c in self.changes(m, rate)]
+            moving, rows = _moving(params, grads, moments)
+            changes = [c for m in moving for c in self.changes(m, rate)]
+            changes += [c for each in rows for c in each.changes()]
             changes.append(setting(moments, "late", moments.after(params)))
             changes.append(setting(moments, "step", moments.step + 1))
             commit(changes)

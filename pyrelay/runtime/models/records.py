@@ -127,7 +127,7 @@ class Params(TensorRecord):
             added: Any = _lists._foreach_add(*pairs, alpha=-lr) if whole else ()  # noqa: SLF001
             places = dict(zip(whole, added, strict=True))
             found = [
-                places[i] if i in places else torch.addmm(params[i], *part, alpha=-lr)
+                places[i] if i in places else _descended(params[i], part, lr)
                 for i, part in enumerate(parts)
             ]
         return self._with_frozen(found)
@@ -145,23 +145,52 @@ class Params(TensorRecord):
         return Params(self.home, self.home.blueprint.params_tree(values))
 
 
+def _descended(param: torch.Tensor, part: Any, lr: float) -> torch.Tensor:
+    if not are_rows(part):
+        return torch.addmm(param, *part, alpha=-lr)
+    rows, numbers = part[0].reshape(-1, param.shape[-1]), part[1].reshape(-1)
+    return torch.index_add(param, 0, numbers.to(torch.int64), rows, alpha=-lr)
+
+
 def _is_rate(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool)
 
 
 Part: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
-"""A tensor, or two matrices whose product it is."""
+"""A tensor, or two matrices whose product it is, or rows that are not zero with their numbers."""
+
+
+def are_rows(part: Part) -> bool:
+    """Return whether a part of a gradient is rows with their numbers."""
+    return isinstance(part, tuple) and not part[1].is_floating_point()
+
+
+def summed(part: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return rows with their numbers, each number once."""
+    rows, numbers = part
+    found, places = torch.unique(numbers.reshape(-1), return_inverse=True)
+    total = rows.new_zeros((len(found), rows.shape[-1]))
+    return total.index_add_(0, places, rows.reshape(-1, rows.shape[-1])), found.to(torch.int64)
 
 
 @final
 class Grads(TensorRecord):
-    """The gradient of a model's parameters. Products of matrices are made when they are asked for;
-    an update multiplies the matrices into the parameter instead."""
+    """The gradient of a model's parameters. Products of matrices, and tables of which few rows are
+    not zero, are made when they are asked for; an update works with the parts instead, and so do
+    arithmetic with numbers and `norm` with rows."""
 
-    def __init__(self, home: Home, tree: Tree, parts: Sequence[Part] | None = None) -> None:
-        """`parts` are the leaves of the tree, which may be pairs there."""
+    def __init__(
+        self,
+        home: Home,
+        tree: Tree,
+        parts: Sequence[Part] | None = None,
+        like: Sequence[torch.Tensor] = (),
+    ) -> None:
+        """`parts` are the leaves of the tree, which may be pairs there; `like` are the parameters,
+        whose shapes tables have."""
         super().__init__(home, tree)
         self._parts = parts
+        self._like: Final = like
 
     @property
     def parts(self) -> Sequence[Part]:
@@ -171,20 +200,62 @@ class Grads(TensorRecord):
         return self._parts
 
     @property
+    def steps(self) -> Sequence[Part]:
+        """The gradients in the order of the parameters, rows as they are, products made."""
+        if not self._has_rows:
+            return tensors(self.tree)
+        rows = zip(self.parts, self._like, strict=True)
+        return [part if are_rows(part) else _whole(part, like.shape) for part, like in rows]
+
+    @property
     def tree(self) -> Tree:
         """The tensors as nested tuples."""
-        if any(isinstance(part, tuple) for part in self.parts):
+        if self._tree is None or any(isinstance(part, tuple) for part in self.parts):
             # From here on these are the gradient: a script may write to them.
-            self._parts = [_whole(part) for part in self.parts]
+            rows = zip(self.parts, self._like, strict=True)
+            self._parts = [_whole(part, like.shape) for part, like in rows]
             self._tree = self.home.blueprint.params_tree(self._parts)
         return self._tree
 
+    def _binary(self, function: Callable[..., torch.Tensor], other: TensorRecord | float) -> Self:
+        is_scaling = function in (torch.mul, torch.div) and not isinstance(other, TensorRecord)
+        if not is_scaling or not self._has_rows:
+            return super()._binary(function, other)
+        with torch.no_grad():
+            parts = [
+                (function(part[0], other), part[1])
+                if isinstance(part, tuple) and are_rows(part)
+                else function(_whole(part, like.shape), other)
+                for part, like in zip(self.parts, self._like, strict=True)
+            ]
+        return type(self)(self.home, None, parts, self._like)
 
-def _whole(part: Part) -> torch.Tensor:
+    def norm(self) -> torch.Tensor:
+        """Return the Euclidean norm of all tensors together, a 0-d tensor."""
+        if not self._has_rows:
+            return super().norm()
+        with torch.no_grad():
+            found = [
+                summed(part)[0]
+                if isinstance(part, tuple) and are_rows(part)
+                else _whole(part, like.shape)
+                for part, like in zip(self.parts, self._like, strict=True)
+            ]
+            return torch.linalg.vector_norm(torch.stack(list(map(torch.linalg.vector_norm, found))))
+
+    @property
+    def _has_rows(self) -> bool:
+        return any(map(are_rows, self.parts))
+
+
+def _whole(part: Part, shape: torch.Size) -> torch.Tensor:
     if not isinstance(part, tuple):
         return part
     with torch.no_grad():
-        return torch.matmul(*part)
+        if not are_rows(part):
+            return torch.matmul(*part)
+        rows, numbers = summed(part)
+        return rows.new_zeros(shape).index_copy_(0, numbers, rows)
 
 
 @final

@@ -1,0 +1,142 @@
+"""Gradients of embeddings stay rows up to the update: no step makes a tensor like the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
+
+N = Dim("N")
+ROWS, WIDTH = 5_000, 8
+
+
+@relay_model
+def net(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 1)]:
+    h = relay.embedding(ids, num_embeddings=5_000, embedding_dim=8)
+    return relay.linear(relay.tanh(h), out_features=1)
+
+
+@relay
+def loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (net(ids) ** 2).sum()
+
+
+@relay
+def step(model: Model[net], ids: Tensor[Int, (N,)]) -> Float:
+    value, grads = relay.value_and_grad(model, loss, (ids,))
+    relay.update_model_params(model, grads, lr=0.1)
+    return value
+
+
+class Largest(TorchDispatchMode):
+    """Notes the largest tensor that an operator makes; what works in place makes none."""
+
+    elements = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        made = found if isinstance(found, tuple | list) else (found,)
+        for tensor in made:
+            if isinstance(tensor, torch.Tensor) and not any(tensor is a for a in args):
+                own = {a.untyped_storage().data_ptr() for a in args if isinstance(a, torch.Tensor)}
+                if tensor.untyped_storage().data_ptr() not in own:
+                    self.elements = max(self.elements, tensor.numel())
+        return found
+
+
+@contextmanager
+def touching_few_rows() -> Iterator[None]:
+    with Largest() as largest:
+        yield
+    assert largest.elements < ROWS
+
+
+def models() -> tuple[Model[net], Any]:
+    model = relay.create_model(net, seed=0)
+    return model, relay.create_model(net, seed=0)
+
+
+IDS = torch.tensor([3, 7, 3, 4_999, 0])
+
+
+def dense(model: Any) -> dict[str, torch.Tensor]:
+    table, weight, bias = (p.detach() for p in model.parameters())
+
+    def run(params: Any) -> torch.Tensor:
+        table, weight, bias = params
+        return ((torch.tanh(table[IDS]) @ weight.T + bias) ** 2).sum()
+
+    found = torch.func.grad(run)((table, weight, bias))
+    return dict(zip(dict(model.named_parameters()), found, strict=True))
+
+
+def test_the_gradient_reads_as_a_whole_table() -> None:
+    model, _ = models()
+    gradient = relay.grad(model, loss, (IDS,))
+    torch.testing.assert_close(dict(gradient), dense(model))
+
+
+def test_arithmetic_and_norm_keep_rows() -> None:
+    model, _ = models()
+    whole = dense(model)
+    relay.grad(model, loss, (IDS,)).norm()  # compiled before anything is counted
+    with touching_few_rows():
+        gradient = relay.grad(model, loss, (IDS,)) * 0.5
+        norm = gradient.norm()
+    expected = torch.stack([v.norm() for v in whole.values()]).norm() * 0.5
+    torch.testing.assert_close(norm, expected)
+    torch.testing.assert_close(dict(gradient), {n: v * 0.5 for n, v in whole.items()})
+
+
+def test_descent_in_a_script_touches_the_rows_alone() -> None:
+    model, other = models()
+    gradient = dense(model)
+    relay.update_model_params(other, relay.grad(other, loss, (IDS,)), lr=0.1)
+    with touching_few_rows():
+        relay.update_model_params(model, relay.grad(model, loss, (IDS,)), lr=0.1)
+    for (name, own), start in zip(model.named_parameters(), models()[0].parameters(), strict=True):
+        torch.testing.assert_close(own.detach(), start.detach() - 0.1 * gradient[name])
+
+
+def test_descent_in_a_program_touches_the_rows_alone() -> None:
+    model, other = models()
+    gradient = dense(model)
+    step(other, IDS)
+    with touching_few_rows():
+        step(model, IDS)
+    for (name, own), start in zip(model.named_parameters(), models()[0].parameters(), strict=True):
+        torch.testing.assert_close(own.detach(), start.detach() - 0.1 * gradient[name])
+
+
+@pytest.mark.parametrize("make", ["sgd", "adam"])
+def test_optimisers_move_and_remember_the_rows_alone(make: str) -> None:
+    model, other = models()
+    optimizers = (
+        (relay.optim.sgd(lr=0.1, momentum=0.9), torch.optim.SGD(other.parameters(), 0.1, 0.9))
+        if make == "sgd"
+        else (relay.optim.adam(lr=0.1), torch.optim.Adam(other.parameters(), 0.1))
+    )
+    own, theirs = optimizers
+    for _ in range(2):  # the same rows each time: lazy and dense steps agree there
+        relay.update_model_params(model, relay.grad(model, loss, (IDS,)), optimizer=own)
+        relay.update_model_params(other, relay.grad(other, loss, (IDS,)), optimizer=theirs)
+    with touching_few_rows():
+        relay.update_model_params(model, relay.grad(model, loss, (IDS,)), optimizer=own)
+    relay.update_model_params(other, relay.grad(other, loss, (IDS,)), optimizer=theirs)
+    for mine, expected in zip(model.parameters(), other.parameters(), strict=True):
+        torch.testing.assert_close(mine, expected)
+
+
+def test_ids_may_change_before_the_update() -> None:
+    model, _ = models()
+    whole = dense(model)
+    ids = IDS.clone()
+    gradient = relay.grad(model, loss, (ids,))
+    ids.zero_()
+    torch.testing.assert_close(dict(gradient), whole)
