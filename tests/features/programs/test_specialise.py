@@ -265,7 +265,6 @@ def test_an_assertion_that_fails_is_raised_by_the_call() -> None:
         left(1.0)
 
 
-@pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
 @relay
 def counted(xs: list[Float], scale: int) -> tuple[int, list[Float]]:
     return len(xs) + scale, [x * scale for x in xs]
@@ -287,6 +286,7 @@ def test_a_call_passes_the_parameters_that_are_left() -> None:
         relay.specialise(power, n=5)(2.0, 5)
 
 
+@pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_deep_data_may_be_fixed(count: int) -> None:
     coefficients = [0.5] * count
     left = relay.specialise(polynomial, coefficients=coefficients)
