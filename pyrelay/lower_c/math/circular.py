@@ -2,7 +2,7 @@
 
 Angles are reduced to `|r| <= pi / 4` by pi / 2 in several parts (Cody and Waite), up to a limit;
 angles beyond it go lane by lane through the C library. The polynomials were fitted by Remez'
-algorithm, the quotient of `erf` by weighted least squares, for the relative error.
+algorithm for the relative error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
-from .library import LANES
 from .polynomials import Coefficients, horner, with_constants
 from .storage import FLOATS
 from .text import Body, Definition, Instance
@@ -57,18 +56,19 @@ _ATAN: Final[Coefficients] = {
         *(0.05848018876151905, -0.05039891997162947, 0.038079536967646, -0.017923643482045032),
     ),
 }
-# erf(x) / x is a quotient of these in x**2
-_ERF_OVER: Final[Coefficients] = {
+# erf(x) / x in x**2 below 1, and -log(1 - erf(x)) in x from 1 to 4
+_ERF_NEAR: Final[Coefficients] = {
     "f32": (
-        *(1.128379225730896, 0.18514859676361084, 0.05425482243299484),
-        *(0.0038403270300477743, 0.00037716669612564147, 4.620010258804541e-06),
-        *(-1.2857777065278242e-08,),
+        *(1.128379225730896, -0.37612637877464294, 0.11283782869577408, -0.02686544507741928),
+        *(0.005221073981374502, -0.0008484704303555191, 0.00011270508548477665),
+        *(-9.680075891083106e-06,),
     ),
 }
-_ERF_UNDER: Final[Coefficients] = {
+_ERF_FAR: Final[Coefficients] = {
     "f32": (
-        *(1.0, 0.4974170923233032, 0.11388729512691498, 0.015434903092682362),
-        *(0.001302415388636291, 6.250042497413233e-05),
+        *(-0.00018839440599549562, 1.129580020904541, 0.6332170367240906, 0.10842142254114151),
+        *(-0.025209922343492508, 0.0042051346972584724, -0.0004414433497004211),
+        *(2.169521940231789e-05,),
     ),
 }
 
@@ -224,15 +224,14 @@ def _filled(text: str) -> Body:
 
 
 def _erf(instance: Instance) -> str:
-    if not instance.target.has_fma:
-        return LANES["erf"]  # without fused products the quotient loses too many digits
     return f"""
 $F $erf($F x) {{
-    $F kept = $lower($splat(3.93), $upper($splat(-3.93), x));
-    $F z = kept * kept;
-{horner("over", "z", _ERF_OVER, instance)}
-{horner("under", "z", _ERF_UNDER, instance)}
-    return $lower($splat(1.0), $upper($splat(-1.0), kept * over / under));
+    $F size = $lower($splat(4.0), $abs(x));
+    $F z = size * size;
+{horner("near", "z", _ERF_NEAR, instance)}
+{horner("far", "size", _ERF_FAR, instance)}
+    $F found = ($F)$blend(size < 1, ($I)(size * near), ($I)(1.0 - $exp(-far)));
+    return $copysign(found, x);
 }}
 """
 
@@ -245,5 +244,5 @@ CIRCULAR: Final = (
     Definition("asin", FLOATS, _filled(_ASIN_BODY), ulp=3),
     Definition("acos", FLOATS, _filled(_ACOS_BODY), ulp=2),
     Definition("atan", FLOATS, _atan, ulp=3),
-    Definition("erf", ("f32",), _erf, ulp=5),
+    Definition("erf", ("f32",), _erf, ulp=3),
 )

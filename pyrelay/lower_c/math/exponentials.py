@@ -189,13 +189,15 @@ $F $sigmoid($F x) {
 
 def _tanh_quotient(instance: Instance) -> str:
     return f"""
+/* A quotient near 0; from 1 on its digits cancel, and those of an exponential do not. */
 $F $tanh($F x) {{
-    $F kept = $lower($splat(9.02), $upper($splat(-9.02), x));
-    $F z = kept * kept;
+    $F size = $lower($splat(20.0), $abs(x));
+    $F z = size * size;
 {horner("over", "z", _TANH_OVER, instance)}
 {horner("under", "z", _TANH_UNDER, instance)}
-    $F found = $lower($splat(1.0), $upper($splat(-1.0), kept * over / under));
-    return found;
+    $F far = 1.0 - 2.0 / ($exp(size + size) + 1.0);
+    $F found = ($F)$blend(size < 1, ($I)(size * over / under), ($I)far);
+    return $copysign(found, x);
 }}
 """
 
