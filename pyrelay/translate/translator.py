@@ -145,6 +145,7 @@ def translate(
         tuple(filled(p.numbers, inside) for p in signature.values),
         filled(signature.numbers, inside),
     )
+    signature = derived_signature(entry, signature)
     leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
     return Translation(
         link(Module(functions, dict(program.adts))),
@@ -180,7 +181,6 @@ def _put_around(
         signature = replace(signature, parameters=(*kept, *made))
     if isinstance(entry, DerivedFunction):
         name, functions = entries.derived(program, entry, signature, name, functions, known)
-        signature = derived_signature(entry, signature)
     elif types and not given.functions:
         name, functions = entries.instantiated(program, name, functions, known)
     return name, functions, signature

@@ -68,6 +68,26 @@ def test_products_in_one_parameter() -> None:
     close(relay.hvp(energy, wrt="x")((W, X), (U,)), expected)
 
 
+def test_products_in_more_parameters_than_the_two_tuples_have() -> None:
+    @relay
+    def four(a: float64, b: float64, n: Int, c: float64, d: float64) -> float64:
+        return relay.sin(a * b) * c * d * d * n
+
+    def reference(a: Any, b: Any, c: Any, d: Any) -> Any:
+        return torch.sin(a * b) * c * d * d * 2
+
+    at, along = tuple(random(4, seed=8)), tuple(random(4, seed=9))
+    given = (at[0], at[1], 2, at[2], at[3])
+    by = ("a", "c", "d")
+    zero = torch.zeros((), dtype=torch.float64)
+    _, expected = torch.func.jvp(
+        torch.func.grad(reference, argnums=(0, 2, 3)), at, (along[0], zero, along[2], along[3])
+    )
+    found = relay.hvp(four, wrt=by)(given, (along[0], along[2], along[3]))
+    for actual, wanted in zip(found, expected, strict=True):
+        torch.testing.assert_close(actual, wanted, rtol=1e-6, atol=1e-7)
+
+
 def test_hessians_are_those_of_torch() -> None:
     close(relay.hessian(energy)(W, X), torch.func.hessian(plain, argnums=(0, 1))(W, X))
     close(relay.hessian(energy, wrt="x")(W, X), torch.func.hessian(plain, argnums=1)(W, X))
