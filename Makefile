@@ -108,6 +108,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python benchmarks/maml.py
+	$(BIN)/python benchmarks/vmap.py
 	$(BIN)/python benchmarks/functions.py
 	$(BIN)/python benchmarks/specialise.py
 	$(BIN)/python benchmarks/gpu.py

@@ -122,11 +122,9 @@ def _input_grad(rows: Rows) -> Value:
 
 
 def _weight_grad(rows: Rows) -> Value:
-    """Return the cotangent of the weight for each row: a product of the patches of its images, or
-    the cotangent of a convolution in groups."""
+    """Return the cotangent of the weight for each row, by a convolution in groups: on a CPU faster
+    than products of patches."""
     size: tuple[Dim, ...] = tuple(map(Dim.of, rows.attrs["weight_size"]))
-    if rows.rank(0) == 4 and rows.attrs["groups"] == 1 and all(d.constant for d in size[2:]):
-        return _of_patches(rows, size)
     operands = [_as_channels(rows.whole(i), rows.count) for i in (0, 1)]
     found = rows.emit(
         operands,
@@ -134,18 +132,6 @@ def _weight_grad(rows: Rows) -> Value:
         groups=rows.count * rows.attrs["groups"],
     )
     return found.reshape(rows.count, *size)
-
-
-def _of_patches(rows: Rows, size: tuple[Dim, ...]) -> Value:
-    window = {n: rows.attrs[n] for n in ("stride", "padding", "dilation")}
-    kernel = tuple(d.constant for d in size[2:])
-    patches = unfold(rows.folded(1, 4), kernel_size=kernel, **window)
-    g, batch = rows.folded(0, 4), rows.row_shape(1)[0]
-    g = g.reshape(*g.shape[:2], g.shape[2] * g.shape[3])
-    products = g @ patches.transpose(1, 2)
-    if batch != ONE:
-        products = products.reshape(rows.count, batch, *products.shape[1:]).sum((1,))
-    return products.reshape(rows.count, *size)
 
 
 def _backward_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:

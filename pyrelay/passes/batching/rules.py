@@ -40,7 +40,7 @@ def batched(
     assert isinstance(call.callee, Op)
     rows = Rows(builder, call, operands, is_row, count)
     wanted = rows_type(type_of(call), True, count)
-    for rule in _rules(call.callee):
+    for rule in rules_of(call.callee):
         try:
             found = rule(rows)
         except (Clash, Stuck):
@@ -76,7 +76,7 @@ def is_heavy(op: Op) -> bool:
     return op is embedding or isinstance(op.lowering, Contraction)
 
 
-def _rules(op: Op) -> Sequence[Rule]:
+def rules_of(op: Op) -> Sequence[Rule]:
     """Return the rules of an operator, the best first."""
     found = [RULES[op]] if op in RULES else []
     match op.lowering:

@@ -17,6 +17,7 @@ from pyrelay.operators.primitive.index import SLICING
 from pyrelay.operators.table import ALL, GENERATED
 from pyrelay.operators.tiers import Tier, tier
 from pyrelay.passes.batching import Block, is_any, rows_type
+from pyrelay.passes.batching.rules import rules_of
 from tests.ops.checks import assert_equal, samples
 from tests.ops.materials import specs, tensor
 from tests.ops.programs import Program, call_program
@@ -106,6 +107,15 @@ def test_rows_of_the_value_are_values_of_rows(op: Op) -> None:
             assert found is not None or sizes_differ(op, is_row), (sample, is_row.values())
             if found is not None:
                 assert_rows(*found)
+
+
+def test_every_primitive_has_a_rule_or_a_reason() -> None:
+    without = {
+        op.name
+        for op in (*ALL, *GENERATED)
+        if tier(op) in (Tier.PRIMITIVE, Tier.SCALAR) and not rules_of(op)
+    }
+    assert without == {*UNBATCHED, *FACTORIES}
 
 
 def test_masks_name_the_tensors_of_tuples() -> None:
