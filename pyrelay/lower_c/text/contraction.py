@@ -394,7 +394,7 @@ class _Contraction:
             return
         rows = plan.sorts.rows.count
         loops = {product(r.reduced.reduced_sizes) for r in plan.beside}
-        if len(loops) != 1 or any(s.target.overwrites is not None for s in stores):
+        if len(loops) != 1:
             raise NoKernel("reductions beside sums of products go along several loops")
         (count,) = loops
         stored = tuple(Stored(s, False, 1) for s in stores)

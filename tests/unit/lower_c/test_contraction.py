@@ -59,3 +59,17 @@ def test_batches_may_be_of_one_operand_alone() -> None:
 
 def test_the_gradient_of_a_bias_is_summed_beside_that_of_the_weight() -> None:
     check(GRADIENTS, torch.randn(11, 18), torch.randn(11, 23))
+
+
+UPDATES = """def @updates[N: Dim, K: Dim, M: Dim](%g: Tensor[(N, M), float32],
+    %x: Tensor[(N, K), float32], %w: Tensor[(M, K), float32], %b: Tensor[(M,), float32]) {
+    let %d = %g * %g;
+    let %t = transpose(%d, dim0=0, dim1=1);
+    let %w_out = overwrite(%w, %w - matmul(%t, %x) * 0.1f32);
+    let %b_out = overwrite(%b, %b - sum(%d, dim=(0,)) * 0.1f32);
+    ()
+}"""
+
+
+def test_parameters_are_updated_by_their_gradients() -> None:
+    check(UPDATES, torch.randn(11, 18), torch.randn(11, 23), torch.randn(18, 23), torch.randn(18))
