@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, final
 
+from ...ir.declaration.lowering import Elementwise, Pointwise, inside
 from ...ir.dims import Dim, DimOp, DimVar, product
 from ...ir.expr import (
     Binding,
@@ -88,7 +89,8 @@ class Kernels:
         """Return the C function of a call of an operator on tensors, such as a view, as a kernel of
         its own; its operands are those of the call, tuples field by field. Raises NotInC."""
         assert isinstance(call.callee, Op)
-        if not has_elements(call):
+        has_body = isinstance(inside(call.callee.lowering), Pointwise | Elementwise)
+        if not has_body or not has_elements(call):
             raise NotInC(f"it calls `{call.callee.name}`")
         name = f"{call.callee.name}.{len(self._made) + 1}"
         function = _alone(call)

@@ -20,7 +20,6 @@ from ...ir.expr import (
     Clause,
     Constant,
     Expr,
-    Flavour,
     Function,
     If,
     LetBlock,
@@ -165,18 +164,18 @@ class BodyWriter(ExpressionWriter):
         while isinstance(body, LetBlock):
             for binding in body.bindings:
                 if isinstance(binding.value, Function):
-                    self._local(body, binding)
+                    self._check_local(binding)
                 else:
                     yield self._binding(binding)
             body = body.body
         yield self._end(body, exit_)
 
-    def _local(self, block: LetBlock, binding: Binding) -> None:
+    def _check_local(self, binding: Binding) -> None:
+        """Raise NotInC for a local function whose body stands nowhere in place."""
         planned = self._unit.callee(_mention(binding.var))
         if planned is None or planned.place is None:
             why = "is a value" if planned is not None and planned.escapes else "is no loop"
             raise NotInC(f"its local function `{binding.var.name}` {why}")
-        assert block.flavour is Flavour.REC
 
     def _binding(self, binding: Binding) -> Steps[None]:
         var, value = binding.var, binding.value

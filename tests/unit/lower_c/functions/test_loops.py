@@ -95,6 +95,16 @@ def flags(n: Int) -> Bool:
     return found
 
 
+@relay
+def with_local_function(n: Int, x: Float) -> Float:
+    def slope(at: Float) -> Float:
+        return 0.5 - at * at
+
+    for _ in range(n):
+        x = x + 0.25 * slope(x)
+    return x
+
+
 def test_loops_have_the_values_of_host_code() -> None:
     for n in (1, 2, 3, 27, 97):
         agree(collatz, n)
@@ -103,6 +113,7 @@ def test_loops_have_the_values_of_host_code() -> None:
             agree(function, n)
         agree(first_above, n, 50)
     agree(sampled, 100, 7)
+    agree(with_local_function, 9, 0.75)
 
 
 @relay
