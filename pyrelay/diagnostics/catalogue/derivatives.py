@@ -127,3 +127,26 @@ class CapturedIsVaried:
             help=f"make `{self.name}` a parameter of the function and of its rules, or capture "
             f"`relay.stop_gradient({self.name})`",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOfBatch:
+    """A derivative is taken of a function over a batch that calls a function with a rule.
+
+    `relay.vmap` batches what the function computes, not its rule, so the derivative of the batch
+    would be another one. Take the derivative first: `relay.vmap(relay.grad(f))` follows the rule.
+    """
+
+    span: Span
+    ruled: Span
+    rule: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL345",
+            title="the derivative of a function over a batch would not follow a rule in it",
+            primary=Label(self.span, "this is taken after `relay.vmap`"),
+            secondary=(Label(self.ruled, "the rule"),),
+            help="take the derivative first: `relay.vmap(relay.grad(f))`",
+        )

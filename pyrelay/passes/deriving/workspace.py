@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, final
 
+from ...ir.expr import Transform
 from .callgraph import CallGraph
 from .cotangents.adt_cotangents import Border
 from .cotangents.cells import CellUse, Shadows
@@ -24,6 +25,8 @@ class Workspace:
         self.graph: Final = CallGraph(store, self.leaves)
         self.cell_use: Final = CellUse(store)
         self.shadows: Final = Shadows(store, self.leaves)
+        self.unruled: Final[dict[str, Transform]] = {}
+        """The functions for a batch that follow the body of a function, by its rule."""
 
     def finish(self) -> None:
         """Remove from the store what was defined for the work alone."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.bindings import definitions
 from ...analysis.call_graph import CallGraph, callees, reachable
+from ...diagnostics.catalogue.derivatives import RuleOfBatch
 from ...diagnostics.catalogue.gradient import (
     DifferentiatesItself,
     GrowingData,
@@ -244,6 +245,10 @@ class _Expansion:
             return None
         if any(has_transforms(self.store.functions[r]) for r in reached):
             self._waiting.append(_Site(owner, transform.span, transform.rule))
+            return None
+        if transform.rule is not Rule.VMAP and (lost := self._space.unruled.keys() & reached):
+            rules = [self._space.unruled[name] for name in sorted(lost)]
+            self.problems.append(RuleOfBatch(transform.span, rules[0].span, rules[0].rule.value))
             return None
         captures = transform.captures + len(known.captures)
         wanted = Wanted(transform.rule, known.name, captures, transform.options)

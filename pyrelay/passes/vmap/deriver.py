@@ -17,7 +17,7 @@ from ...diagnostics.catalogue.batching import BatchedResult, CannotBatch
 from ...diagnostics.diagnostic import Problem
 from ...ir.batch_dims import axes_of, with_batch
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Batching, Expr, Function, Var, type_of
+from ...ir.expr import Batching, Expr, Function, Rule, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import run
 from ...ir.types import (
@@ -60,6 +60,9 @@ class Vectorizer:
     def __init__(self, workspace: Workspace) -> None:
         self.problems: list[Problem] = []
         store = self._store = workspace.store
+        self._unruled: Final = workspace.unruled
+        self._plain: Final[dict[str, Function]] = {}
+        """The ruled functions without their rules."""
         self._batches: Final = Batches(store)
         self._known: Final[dict[Wanted, str]] = {}
         self._places: Final[dict[Wanted, Span]] = {}
@@ -140,13 +143,23 @@ class Vectorizer:
         self._done.update(written)
         for each, function in written.items():
             self._store.functions[self._names[each]] = function
+            rule = rule_of(self._store.functions[each.function])
+            if rule is not None and rule.rule is not Rule.CHECKPOINT:
+                self._unruled[self._names[each]] = rule
         self.problems += self._found
         return self._results[key]
 
+    def _function(self, name: str) -> Function:
+        """Return a function of the program, which follows its body if it is a ruled one."""
+        function = self._store.functions[name]
+        if rule_of(function) is None:
+            return function
+        if name not in self._plain:
+            self._plain[name] = without_rules(function, self._store.functions)
+        return self._plain[name]
+
     def _written(self, key: _Key) -> Function:
-        function, name = self._store.functions[key.function], self._names[key]
-        if rule_of(function) is not None:
-            function = without_rules(function, self._store.functions)
+        function, name = self._function(key.function), self._names[key]
         self._current = key
         span = function.span.derived(f"`{plain_name(key.function)}` of a batch")
         names = Names([*sizes_in(function), *(p.name for p in function.type_params)])
