@@ -261,8 +261,10 @@ class TermArithmetic(Elements):
         return self._terms.make("size", dtype=int64, detail=coordinate)
 
     def coordinate(self, value: Term, size: Dim, /) -> Dim:
-        """Return an integer value as a coordinate, values below 0 counted from the end."""
-        if value.op == "const":
+        """Return an integer value as a coordinate, values below 0 counted from the end. A constant
+        is one of a dim of constant size; in any other, whether it exists is for the kernel to
+        find."""
+        if value.op == "const" and size.constant is not None:
             return Dim.of(int(value.detail)) + (size if value.detail < 0 else 0)
         return self._new_coordinate(self, self.cast(value, int64), size)
 

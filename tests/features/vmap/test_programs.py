@@ -250,3 +250,30 @@ def test_data_of_one_structure() -> None:
     gradient = relay.vmap(relay.grad(total, wrt="w"))(tree(*trees), ws)
     wanted = torch.stack([relay.grad(total, wrt="w")(tree(*trees[:, i]), w) for i in range(5)])
     assert torch.allclose(gradient, wanted)
+
+
+@relay
+def thrice_fwd(x: Vec, n: Int) -> tuple[Vec, Vec]:
+    return x * x, x
+
+
+@relay
+def thrice_bwd(x: Vec, g: Vec) -> Vec:
+    return 3.0 * x * g
+
+
+@relay.custom_vjp(thrice_fwd, thrice_bwd)
+@relay
+def thrice(x: Vec, n: Int) -> Vec:
+    return x * x if n > 0 else thrice(x, n + 1)
+
+
+@relay
+def sum_of_thrice(x: Vec) -> Tensor[D, ()]:
+    return thrice(x, 0).sum()
+
+
+def test_functions_with_rules() -> None:
+    xs = batch(4, 3)
+    assert torch.allclose(relay.vmap(thrice, in_axes=(0, None))(xs, 0), xs * xs)
+    assert torch.allclose(relay.vmap(relay.grad(sum_of_thrice))(xs), 3 * xs)

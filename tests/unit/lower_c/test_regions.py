@@ -70,6 +70,19 @@ def test_an_index_that_does_not_exist_is_the_error_of_torch() -> None:
     assert_program(picked(x, y), by_torch(picked, x, y))
 
 
+@relay
+def second_and_last(x: Tensor[Float, (N,)]) -> Float:
+    return relay.tanh(x[1]) * 2.0 + x[-2]
+
+
+def test_a_constant_index_that_does_not_exist_is_an_error() -> None:
+    x = torch.randn(4)
+    assert_program(second_and_last(x), by_torch(second_and_last, x))
+    for length in (0, 1):
+        with pytest.raises(RunError, match="index out of range"):
+            second_and_last(torch.randn(length))
+
+
 def test_results_are_storage_of_their_own() -> None:
     x, w = torch.randn(8, 8), torch.randn(8, 8)
     first = layers(x, w)
