@@ -9,5 +9,5 @@ def cube(x: Float) -> Float:
 
 
 def main() -> None:
-    """Ask for second derivatives."""
-    relay.hessian(cube)
+    """Ask for a linear map."""
+    relay.linearize(cube)

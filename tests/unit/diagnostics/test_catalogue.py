@@ -25,6 +25,8 @@ HUNDREDS = {
     "types": 2,
     "undetermined": 2,
     "derivatives": 3,
+    "batching": 3,
+    "specialise": 3,
     "gradient": 3,
     "model": 4,
     "run": 5,
