@@ -46,6 +46,7 @@ from pyrelay.ir.expr import (
     Wildcard,
 )
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
+from pyrelay.ir.transforms import OPTIONS, RULE_COUNTS, Batching, Options
 from pyrelay.ir.traverse import pattern_vars
 from pyrelay.ir.types import (
     DTYPES,
@@ -317,11 +318,20 @@ class _Maker:
             case 11 | 12:
                 return self.let(inner)
             case _:
-                wrt = self.choose(None, (0,), (0, 2), ())
-                flags = self._draw(st.booleans()), self._draw(st.booleans())
-                rule, captures = self.choose(*Rule), self.number(3)
-                options = Differentiation(wrt, *flags)
-                return Transform(rule, self.expr(inner), options, captures, span=span)
+                return self.transform(inner)
+
+    def transform(self, depth: int) -> Transform:
+        rule, captures = self.choose(*Rule), self.number(3)
+        options: Options
+        if OPTIONS[rule] is Batching:
+            options = Batching(self.choose(0, None, -1, (0, None), ((1, 0), 2)), self.choose(0, 1))
+        else:
+            flags = self._draw(st.booleans()), self._draw(st.booleans())
+            options = Differentiation(self.choose(None, (0,), (0, 2), ()), *flags)
+        function = self.expr(depth)
+        rules = tuple(self.expr(depth) for _ in range(RULE_COUNTS.get(rule, 0)))
+        span = self.span()
+        return Transform(rule, function, options, captures, rules=rules, span=span)
 
     def exprs(self, depth: int) -> tuple[Expr, ...]:
         return tuple(self.expr(depth) for _ in range(self.number(3)))
