@@ -114,10 +114,10 @@ class Entry:
             if self._joined is not None and requires_grad(host):
                 return self._join(self._joined, call.device, host)
             compiled = self.program.compiled(call.device)
-            result = compiled(*host)
-            if self._made is not None and compiled.gives_fresh:
-                return result
             with torch.no_grad():
+                result = compiled(*host)
+                if self._made is not None and compiled.gives_fresh:
+                    return result
                 return self.finish(result, host, Owner(call.device, compiled.constants))
         finally:
             if self._cells:
