@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
-from ..ir.batch_dims import NoBatch, is_batched, with_batch, without_batch
+from ..ir.derived_types.batch_dims import NoBatch, is_batched, with_batch, without_batch
 from ..ir.dims import Dim
 from ..ir.expr import Batching, Options, Transform
 from ..ir.op import Clash, Stuck

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
+from ..ir.derived_types.jacobians import jacobian_type
 from ..ir.expr import Differentiation, Rule, Transform
-from ..ir.jacobians import jacobian_type
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
     DTypeHole,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...ir.block_builder import BlockBuilder
+from ...ir.derived_types.jacobians import mapped, tensors_in
 from ...ir.dims import product
 from ...ir.expr import (
     Binding,
@@ -29,7 +30,6 @@ from ...ir.expr import (
     Var,
     type_of,
 )
-from ...ir.jacobians import mapped, tensors_in
 from ...ir.names import Names
 from ...ir.traverse import let, post_order, rewrite
 from ...ir.types import FnType, TensorType, TupleType, Type, int64

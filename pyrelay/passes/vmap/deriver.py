@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...analysis.dim_availability import shown, sizes_in
 from ...diagnostics.catalogue.batching import BatchedResult, CannotBatch
 from ...diagnostics.diagnostic import Problem
-from ...ir.batch_dims import axes_of, with_batch
+from ...ir.derived_types.batch_dims import axes_of, with_batch
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Batching, Expr, Function, Rule, Var, type_of
 from ...ir.names import Names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...ir.batch_dims import NoBatch, with_batch
+from ...ir.derived_types.batch_dims import NoBatch, with_batch
 from ...ir.dims import Dim
 from ...ir.expr import Batching
 from ...ir.names import Names

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from ..diagnostics.wording import counted
-from .dims import Dim
-from .transforms import Axes
-from .types import AdtType, RefType, SizeType, TensorType, TupleType, Type, int64, show, subtypes
+from ...diagnostics.wording import counted
+from ..dims import Dim
+from ..transforms import Axes
+from ..types import AdtType, RefType, SizeType, TensorType, TupleType, Type, int64, show, subtypes
 
 if TYPE_CHECKING:
-    from .module import AdtDef
+    from ..module import AdtDef
 
 
 class NoBatch(Exception):  # noqa: N818  becomes a diagnostic where the place is known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from .types import TensorType, TupleType, Type, is_float
+from ..types import TensorType, TupleType, Type, is_float
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""Types of the functions that transforms make, by those of the functions that they take."""
