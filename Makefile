@@ -10,7 +10,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # reached, pip takes torch from the index that it is set up with. `make TORCH_INDEX=` asks only that.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit kernels gpu newer slow lowerings round-trip bench clean
+.PHONY: lenet test lint unit kernels gpu newer slow lowerings sweep round-trip bench clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
@@ -91,9 +91,13 @@ lowerings: $(VENV)/.dev
 	done
 
 slow: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not sweep and not gpu"
 	$(MAKE) lowerings SHARE=4
 	$(MAKE) kernels EVERY=1 WHICH="not gpu"
+
+# Every number of float32 through every function of generated C: hours on one core.
+sweep: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m sweep tests/unit/lower_c/math
 
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev

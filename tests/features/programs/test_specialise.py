@@ -286,6 +286,7 @@ def test_a_call_passes_the_parameters_that_are_left() -> None:
         relay.specialise(power, n=5)(2.0, 5)
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [1_000, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_deep_data_may_be_fixed(count: int) -> None:
     coefficients = [0.5] * count

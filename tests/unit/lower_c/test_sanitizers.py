@@ -15,7 +15,7 @@ import pytest
 
 from pyrelay.lower_c.building import CannotBuild, find_compiler
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
 

@@ -73,7 +73,8 @@ def test_functions_of_float32_over_its_range(op: str, target: Target, mode: Mode
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.sweep
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_functions_of_float32_at_every_number(op: str) -> None:
     run = elementwise(

@@ -232,6 +232,7 @@ def test_a_recursion_that_is_known_takes_each_call_once() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("count", [20_000])
 def test_deep_data_are_walked(count: int) -> None:
     cells = "".join(f"let %l{i + 1} = Cons(%x, %l{i}); " for i in range(count))
