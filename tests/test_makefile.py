@@ -33,7 +33,11 @@ def folder(tmp_path: Path) -> Path:
 
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["make", *arguments], capture_output=True, text=True, check=False, cwd=folder
+        ["make", "--no-print-directory", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
     )
 
 
