@@ -408,7 +408,7 @@ class Equality(Routine):
 
 
 @final
-class Held(Routine):
+class StopGradient(Routine):
     """`relay.stop_gradient`: of a tensor or a number as an operator, of other values as wholes."""
 
     def __init__(self, operator: Operator) -> None:
@@ -419,8 +419,8 @@ class Held(Routine):
         self._operator: Final = operator
 
     def __call__(self, input: Any) -> Any:  # noqa: A002  torch's own name
-        """Return a value of any type, through which no gradient flows: of data, tuples, lists and
-        records of parameters each tensor in them is held constant."""
+        """Return a value of any type, through which no gradient flows. In data, tuples, lists
+        and records of parameters, every tensor becomes a constant of differentiation."""
         if hasattr(input, "__torch_function__"):
             return self._operator(input)
         from . import api  # brings in the runtime
@@ -459,7 +459,7 @@ def _members() -> dict[str, Any]:
     found["parse"], found["function"], found["show"] = _parse, _function, _show
     found["specialise"] = _specialise
     found["equal"] = Equality(operators["equal"])
-    found["stop_gradient"] = Held(operators["stop_gradient"])
+    found["stop_gradient"] = StopGradient(operators["stop_gradient"])
     classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}
     return {**MEMBERS, **classes, "Tree": Rose, **found}
 

@@ -1,6 +1,6 @@
 """Registries of what a third party adds to the package while it runs.
 
-What is registered is one immutable tuple, replaced as a whole. So whoever holds it can tell by
+What is registered is one immutable tuple, replaced as a whole. So whoever has it can see by
 identity whether what was derived from it still holds, and readers need no lock.
 """
 

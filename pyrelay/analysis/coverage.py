@@ -5,8 +5,8 @@ for each clause and a column for each place in the value; it is split by the con
 stand in a column until a row matches everything that is left, or no row is left. Both questions
 are answered in one walk, a clause being of use if it wins somewhere.
 
-The problem is NP-complete. The walk never looks at one matrix twice, nor at one that can tell
-nothing new, and it gives up when it has split `BUDGET` rows, which `Coverage.is_complete` tells.
+The problem is NP-complete. The walk never looks at one matrix twice, nor at one from which nothing
+new follows, and it stops when it has split `BUDGET` rows; `Coverage.is_complete` is False then.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ def _head(pattern: _Refutable) -> _Head:
 
 
 def _key(pattern: _Refutable) -> object:
-    """Return what tells heads of one type apart."""
+    """Return the identity of a head among those of its type."""
     match pattern:
         case ConstructorPattern(name=name):
             return name

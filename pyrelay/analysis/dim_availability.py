@@ -1,4 +1,4 @@
-"""Which sizes a running program can tell, and which it needs.
+"""Which sizes a running program can determine, and which it needs.
 
 At run time a dim in an attribute is read off a variable in scope whose type shows it: a tensor's
 shape or a size, inside tuples and cells too. A dim that nothing shows is computed from its parts.

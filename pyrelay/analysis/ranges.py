@@ -93,7 +93,7 @@ class _Walk:
         return outer if pair is None else _Branch(*pair, outer)
 
     def _is_in_range(self, var: Var, value: Expr, branch: _Branch | None) -> bool:
-        """Note what is known of a variable; tell whether its value stays in range."""
+        """Note the range of a variable; return whether its value stays in range."""
         if not isinstance(value, Call) or not isinstance(value.callee, Op):
             return False
         if value.callee in (less, less_equal, greater, greater_equal):

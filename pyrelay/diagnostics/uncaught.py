@@ -34,7 +34,7 @@ _INSIDE: Final = tuple(
         "text",
     )
 )
-"""Where exceptions of Python's own tell of mistakes in the package, not of the user's."""
+"""Where exceptions of Python's own are mistakes of the package, not of the user."""
 _LIBRARY: Final = str(Path(os.__file__).parent)
 
 

@@ -101,7 +101,7 @@ class BatchConstraint:
         return None
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         function = solver.resolve(self.function)
         if not isinstance(function, FnType):
             return NotAFunction(self.transform.function.span, show(function))

@@ -63,7 +63,7 @@ class ConditionConstraint:
         solver.unify(ty, BOOL)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         ty = solver.resolve(self.type)
         return ConditionMismatch(self.span, show(ty), self._comparison(ty))
 

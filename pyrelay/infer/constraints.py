@@ -63,7 +63,7 @@ class Constraint(Protocol):
         ...
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user when it cannot hold."""
+        """Return the diagnostic for the user when it cannot hold."""
         ...
 
 
@@ -89,7 +89,7 @@ class OperatorConstraint:
             self.call.attempt(solver)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         if self.call.op is field_op and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
         if self.call.op is by_type and not isinstance(clash, WrongAttribute):
@@ -127,7 +127,7 @@ class FlowConstraint:
         solver.flow(self.actual, self.expected)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         if isinstance(self.expected, TupleType) and self.kind == "let":
             actual = solver.resolve(self.actual)
             value = self.value
@@ -264,7 +264,7 @@ class ApplyConstraint:
         return actual != wanted and isinstance(actual, TypeHole) and isinstance(wanted, TypeHole)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         callee = solver.shallow(self.callee)
         if not isinstance(callee, FnType):
             return NotAFunction(self.span, show(solver.resolve(callee)))
@@ -321,7 +321,7 @@ class JoinConstraint:
             solver.unify(result, hole)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         (first, first_span), (second, second_span) = self.arms[0], self.arms[-1]
         for ty, span in self.arms[1:]:
             if solver.resolve(ty) != solver.resolve(first):
@@ -352,5 +352,5 @@ class FieldConstraint:
         solver.unify(self.result, value.fields[self.index])
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         return NotATuple(self.span, self.index, show(solver.resolve(self.value)))

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """The type of a checked global function, and the sizes in it that only running tells."""
+    """The type of a checked global function, and the sizes in it that only the run determines."""
 
     type: FnType
     function: Function

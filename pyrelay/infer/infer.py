@@ -309,7 +309,7 @@ def _is_whole(
 
 
 def _has_open(functions: Mapping[str, Function]) -> bool:
-    """Return whether the calls of functions may tell what their parameters are."""
+    """Return whether calls of functions may determine the types of their parameters."""
     return any(is_open(p.ty) for f in functions.values() for p in f.params)
 
 
@@ -407,8 +407,8 @@ def _is_around(branches: BranchMismatch, condition: Span) -> bool:
 
 
 def _undetermined(generator: Generator, functions: Mapping[str, Function], span: Span) -> Problem:
-    """Return what to say of an expression whose type nothing tells: a use of the function may,
-    where the type of a parameter or of the result depends on it."""
+    """Return the problem of an expression whose type is undetermined. A use of the function may
+    determine it, where the type of a parameter or of the result depends on it."""
     solver = generator.solver
 
     def is_undetermined(found: Type) -> bool:

@@ -71,7 +71,7 @@ class PatternConstraint:
             solver.unify(self.value, self.wanted)  # what is tested for None must be an optional
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         value = solver.resolve(self.value)
         is_own = isinstance(value, AdtType) and not value.name.startswith(PRELUDE)
         cases = self.adts[value.name].constructors if isinstance(value, AdtType) and is_own else ()
@@ -124,7 +124,7 @@ class ContentConstraint:
         solver.unify(self.content, value)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         return PatternMismatch(self.span, "another type", show(solver.resolve(self.value)))
 
 

@@ -458,7 +458,7 @@ class Solver(DTypes):
 
     def _flow_into_optional(self, actual: Type, expected: Type, inner: Type) -> None:
         if isinstance(actual, TypeHole):
-            # What becomes an optional here is one elsewhere only if nothing else tells its type.
+            # What becomes an optional here is one elsewhere only if nothing else decides its type.
             if not (self.settling and self.guessing):
                 raise Stuck(actual)
             self.unify(actual, expected)

@@ -92,7 +92,7 @@ class TransformConstraint:
         return function.params[:count], function.params[count:]
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         function = solver.resolve(self.function)
         if not isinstance(function, FnType):
             return NotAFunction(self.transform.function.span, show(function))
@@ -145,7 +145,7 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((value, cotangents))
         case Rule.VJP:
             return TupleType((value, FnType((value,), cotangents)))
-        case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.HELD:
+        case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
             raise AssertionError("what is made has the type of the function")
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")

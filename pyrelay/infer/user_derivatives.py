@@ -128,7 +128,7 @@ class RulesConstraint:
         solver.unify(own, wanted)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Return what to tell the user."""
+        """Return the diagnostic for the user."""
         index, part = self.failing
         rule = self.transform.rule.value
         mention = self.transform.function if index < 0 else self.transform.rules[index]

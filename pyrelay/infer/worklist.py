@@ -98,7 +98,8 @@ class Worklist:
         return False
 
     def _make_optional(self, join: JoinConstraint) -> bool:
-        """Make the arms of a join optional that get None and a value; tell whether there is one."""
+        """Make the arms of a join optional that get None and a value; return whether there is
+        one."""
         found = maybe_none(self._solver, join, self._sources())
         for hole in found:
             self._solver.unify(hole, AdtType(OPTION, (self._solver.fresh(),)))

@@ -335,5 +335,5 @@ def _pattern_parts(pattern: Pattern) -> tuple[_Work, ...]:
 
 
 def _literal(value: bool | float | str | None) -> str:
-    # `repr` of a float is exact, and tells -0.0 from 0.0 and True from 1 from 1.0.
+    # `repr` of a float is exact, and distinguishes -0.0 from 0.0 and True from 1 from 1.0.
     return f"{type(value).__name__} {value!r}"

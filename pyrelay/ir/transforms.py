@@ -22,17 +22,17 @@ class Rule(Enum):
     JACREV = "jacrev"
     CUSTOM_VJP = "custom_vjp"
     CHECKPOINT = "checkpoint"
-    HELD = "held"
+    STOP_GRADIENT = "stop_gradient"
 
     @property
     def takes_tangents(self) -> bool:
-        """Whether what is made takes two tuples, of arguments and of tangents."""
+        """Whether the derived function takes two tuples, of arguments and of tangents."""
         return self in (Rule.JVP, Rule.HVP)
 
     @property
     def is_annotation(self) -> bool:
-        """Whether what is made is the function itself, and the rule only says how the transforms
-        around it go through."""
+        """Whether the derived function is the function itself, and the rule only directs the
+        transforms around it."""
         return self in RULE_COUNTS
 
 
@@ -117,7 +117,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.JACREV: Differentiation,
     Rule.CUSTOM_VJP: Differentiation,
     Rule.CHECKPOINT: Differentiation,
-    Rule.HELD: Differentiation,
+    Rule.STOP_GRADIENT: Differentiation,
     Rule.VMAP: Batching,
 }
 """The options of each transform. In text they are attributes, by the names of the fields."""
@@ -125,6 +125,6 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
 RULE_COUNTS: Final[Mapping[Rule, int]] = {
     Rule.CUSTOM_VJP: 2,
     Rule.CHECKPOINT: 0,
-    Rule.HELD: 0,
+    Rule.STOP_GRADIENT: 0,
 }
 """How many functions an annotation takes behind the one that it is of."""

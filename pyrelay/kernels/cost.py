@@ -74,7 +74,7 @@ def cost_of(group: Group) -> Cost:
 
 
 def _cost_of_call(group: Group) -> Cost:
-    """Return what a call of an operator costs: each operand is read once, and each element of one
+    """Return the cost of a call of an operator: each operand is read once, and each element of one
     is combined with those of the next."""
     read = {p: product(shape_of(type_of(p))) for p in group.function.params}
     made = type_of(group.function.body)

@@ -181,9 +181,9 @@ class _Recorder:
         steps = [s for b in bindings if (s := self._step(b, b.var in wholes)) is not None]
         result = self._numbers.get(end)
         tuples = (s for s in steps if isinstance(s, KernelStep) and s.whole is not None)
-        held = {n for s in tuples for n in s.results}
+        fields = {n for s in tuples for n in s.results}
         planned = ((self._numbers.get(v), slot) for v, slot in self._plan.slots.items())
-        slots = {n: slot for n, slot in planned if n is not None and n not in held}
+        slots = {n: slot for n, slot in planned if n is not None and n not in fields}
         timed = _with_deaths(steps, len(self._params), result)
         types = tuple(self._types)
         return Tape(timed, types, len(self._params), result, slots, self._plan.sizes)

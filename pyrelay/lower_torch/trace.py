@@ -173,7 +173,8 @@ class _Value:
         self.ty: Final = ty
 
     def is_tensor(self) -> bool:
-        """Return whether this is a tensor. Raises NotTraceable where only the run will tell."""
+        """Return whether this is a tensor. Raises NotTraceable where only the running
+        program determines it."""
         if self.term.form is Form.EITHER:
             raise NotTraceable
         return self.term.is_tensor

@@ -59,8 +59,7 @@ NOTHING: Final = Library(lambda: EMPTY)
 """A library without anything."""
 
 _NO_EXPRESSION: Final = frozenset({"NAME", "GLOBAL", "STRING", "$END"})
-"""What a text that is one expression does not start with, but for the name of a call: then
-something else was meant."""
+"""Tokens that a text of one expression starts with only where they name the function of a call."""
 _AN_EXPRESSION: Final = frozenset({"VAR", "GLOBAL", "NAME", "NUMBER", "STRING", "LPAR", "LBRACE"})
 
 

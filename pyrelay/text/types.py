@@ -46,7 +46,7 @@ class TypeScope:
     """The type parameters in scope, innermost last, and the data types of the module."""
 
     def __init__(self, adts: Collection[str], arities: Mapping[str, int] | None = None) -> None:
-        """`arities` tells how many type arguments data types take, where it is known."""
+        """`arities` is the number of type arguments of each data type, where it is known."""
         self.adts: Final = adts
         self.arities: Final = {} if arities is None else arities
         self._kinds: Final[dict[str, list[Kind]]] = {}

@@ -191,8 +191,8 @@ class _Body(Expressions):
             self.keep(var, found, may_wait=not is_buffered)
 
     def _is_nowhere(self, value: Expr) -> bool:
-        """Return whether a value never is, so that its type is written beside it; sizes that the
-        program finds have no names to write, and what is in the other arms tells them."""
+        """Return whether a value does not return, so that its type is annotated. Sizes that the
+        program finds have no names to write; the other arms determine them."""
         return ends(value) and dim_names(type_of(value)) <= self.around.sizes
 
     def _second_name(self, var: Var, value: Expr) -> None:

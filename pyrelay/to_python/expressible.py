@@ -42,7 +42,7 @@ _MOST_VALUES: Final = 40
 
 
 def ends(value: Expr) -> bool:
-    """Return whether a value never is: the program stops there. Nothing in it tells its type."""
+    """Return whether evaluation of a value never returns, so that its type cannot be inferred."""
     is_fail = isinstance(value, Call) and value.callee is fail
     return is_fail or (isinstance(value, Match) and not value.clauses)
 
@@ -88,7 +88,7 @@ def fits(constant: Constant, call: Call | None) -> bool:
 
 
 def leaves_open(value: Expr, adts: Mapping[str, AdtDef]) -> bool:
-    """Return whether a value is made by a constructor whose fields do not tell its type."""
+    """Return whether a value is made by a constructor whose fields do not determine its type."""
     if not isinstance(value, Call) or not isinstance(value.callee, Constructor):
         return False
     adt = adts[value.callee.adt]
@@ -100,7 +100,8 @@ def leaves_open(value: Expr, adts: Mapping[str, AdtDef]) -> bool:
 
 def is_one_expression(body: Expr, adts: Mapping[str, AdtDef]) -> bool:
     """Return whether a body in A-normal form is an expression of Python that the program decides:
-    each value it names is used once, in the order in which they are made, and tells its type."""
+    each value it names is used once, in the order in which they are made, and has a type that is
+    inferred."""
     blocks, end = spine(body)
     if sum(len(block.bindings) for block in blocks) > _MOST_VALUES:
         return False

@@ -50,7 +50,7 @@ _MOST_PARTS: Final = 12
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all bodies of one function share. `kept` are the variables that keep a name, `uses`
-    says how often each is mentioned, `witnesses` tell the sizes found while the program runs."""
+    counts the mentions of each, `witnesses` show the sizes found while the program runs."""
 
     file: File
     names: Identifiers
@@ -188,8 +188,8 @@ class Expressions:
         head = syntax.attribute(self.file.use("relay"), transform.rule.value)
         if transform.rules:
             return syntax.call(syntax.call(head, rules), [function])
-        if transform.rule is Rule.HELD:
-            return syntax.attribute(self.file.use("relay"), "stop_gradient")
+        if transform.rule is Rule.STOP_GRADIENT:
+            return head
         if transform.rule is Rule.CHECKPOINT:
             policy = syntax.tuple_of([ast.Constant(name) for name in transform.policy])
             return syntax.call(head, [function], {"policy": policy} if transform.policy else {})
@@ -239,7 +239,7 @@ class Expressions:
         self.statements.append(ast.AnnAssign(target, annotation, found, 1))
 
     def annotate(self, var: Var, value: Expr) -> None:
-        """Write `name: type = value`: what the value is made of does not tell its type."""
+        """Write `name: type = value`, for a value whose type cannot be inferred from its parts."""
         target = self.around.names.fresh(var.name)
         self.stated(target, var, value)
         self.around.known[var] = syntax.name(target)

@@ -111,8 +111,8 @@ class File:
         """The operators that no file can import, which are given to this one."""
 
     def function(self, name: str) -> ast.expr:
-        """Return the mention of a global function. The type arguments of one that is not called
-        here stand in no program: where it is used tells them, or nothing does."""
+        """Return the mention of a global function. One that is not called here has no written type
+        arguments: they are inferred where it is used."""
         return syntax.name(self.functions[name])
 
     def is_iterable(self, ty: Type) -> bool:
@@ -133,8 +133,8 @@ class File:
         return annotation
 
     def instance(self, call: Call, name: str, sizes: AbstractSet[str]) -> ast.expr:
-        """Return the mention of a global function in a call, with the type arguments where the
-        others do not tell them; `sizes` are known there."""
+        """Return the mention of a global function in a call, with the type arguments that
+        cannot be inferred; `sizes` are known there."""
         if not self._undetermined[name]:
             return self.function(name)
         function = self._module.functions[name]
@@ -143,7 +143,7 @@ class File:
             a for p, a in at.items() if p.name in self._undetermined[name] and isinstance(a, Dim)
         ]
         if all(a.name is not None and a.name not in sizes for a in free):
-            return syntax.name(self.functions[name])  # nothing tells them, so they are found anew
+            return syntax.name(self.functions[name])  # not determined, so they are inferred again
         named = type_names(type_of(p) for p in function.params)
         given = [self.argument(at[p]) for p in named if p in at]
         known = [g for g in given if g is not None]
@@ -156,7 +156,8 @@ class File:
         return self.dim(arg) if isinstance(arg, Dim) else self.annotation(arg)
 
     def leaves_open(self, value: Expr) -> bool:
-        """Return whether a value is made by a constructor whose fields do not tell its type."""
+        """Return whether a value is made by a constructor whose fields do not determine its
+        type."""
         return leaves_open(value, self._module.adts)
 
     def parameters(self, name: str) -> tuple[str, ...]:

@@ -45,7 +45,7 @@ def with_tuples(text: str) -> str:
 def case_pattern(
     file: File, pattern: Pattern, bind: Callable[[Var], str], *, is_there: bool = False
 ) -> ast.pattern:
-    """Return a pattern; `bind` gives a variable its name, `is_there` tells that a case before has
+    """Return a pattern; `bind` gives a variable its name, `is_there` is whether an earlier case has
     taken None. Patterns nest only as deep as a user writes them."""
     match pattern:
         case Wildcard():

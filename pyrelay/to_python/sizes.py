@@ -1,4 +1,4 @@
-"""Sizes that a program finds while it runs, and the variables that tell them."""
+"""Sizes that a program finds while it runs, and the variables that witness them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def static_dims(call: Call) -> Iterator[Dim]:
 
 def witnesses(function: Function) -> Mapping[str, tuple[Witness, ...]]:
     """Return for each size that a static argument mentions and no type parameter names the
-    variables that tell it: first those of the function itself, then those of functions inside."""
+    variables that witness it: first those of the function itself, then those of functions
+    inside."""
     wanted: set[str] = set()
     declared: set[str] = set()
     for node in pre_order(function):

@@ -32,7 +32,7 @@ def to_python(module: Module, kept: AbstractSet[Var]) -> str:
 def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> str:
     function = module.functions[name]
     determined = witnesses(function)
-    # Static arguments mention by name what tells their sizes.
+    # Static arguments mention the witnesses of their sizes by name.
     kept = kept | {t.var for several in determined.values() for t in several}
     around = Surroundings(file, file.names.inside(), kept, uses(function), determined)
     title = file.functions[name]

@@ -104,7 +104,7 @@ class Context:
     carried: frozenset[str] = frozenset()
     """The names that a loop around carries from one round to the next."""
     displays: dict[ast.expr, Type] = field(default_factory=dict[ast.expr, Type])
-    """The types of the elements of lists written out where something else tells them."""
+    """The element types of list displays that their surroundings determine."""
     assigned: dict[str, Span | None] = field(default_factory=dict[str, "Span | None"])
     """The names that got values since the last ones were noted for a debugger; parameters get
     theirs before any line."""

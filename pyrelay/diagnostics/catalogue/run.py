@@ -169,7 +169,7 @@ class SizeUndetermined:
 class SizesAreNotEqual:
     """Two sizes differ that must be equal.
 
-    The program found at least one of them while it ran, so its types could not tell.
+    The program found at least one of them while it ran, so its types do not imply it.
     """
 
     span: Span

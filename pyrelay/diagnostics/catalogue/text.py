@@ -141,7 +141,7 @@ class UnknownConstructor:
         )
 
     def _as_variable(self) -> str | None:
-        """A name alone may be meant to bind."""
+        """A name alone may be intended as a variable."""
         return f"a variable that takes any value is `%{self.name}`" * self.name.islower() or None
 
 

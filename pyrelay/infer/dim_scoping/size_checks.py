@@ -139,8 +139,8 @@ def _is_undetermined(value: Expr, known: frozenset[Dim]) -> bool:
 
 
 def must_run(size: Expr, types: Mapping[Expr, Type], solver: Solver) -> bool:
-    """Return whether an expression must be evaluated although its type tells its value: it may do
-    something, or nothing else shows the value."""
+    """Return whether an expression must be evaluated although its type determines its value: it may
+    have an effect, or nothing else shows the value."""
     shown: frozenset[str] = frozenset()
     for node in post_order(size):
         match node:

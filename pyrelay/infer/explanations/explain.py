@@ -286,8 +286,8 @@ def _passed_role(call: Call, position: int) -> str:
 
 
 def _teller(declared: Function, position: int) -> int | None:
-    """Return the place of the argument that tells what the type parameters of a parameter stand
-    for, None if there is none before it."""
+    """Return the index of the argument that determines the type parameters of a parameter; None if
+    there is none before it."""
     wanted = _type_vars(declared.params[position].ty)
     before = (_type_vars(p.ty) for p in declared.params[:position])
     return next((i for i, found in enumerate(before) if wanted & found), None)

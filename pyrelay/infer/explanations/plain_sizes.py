@@ -11,7 +11,7 @@ from ...diagnostics.diagnostic import Problem
 
 def plain(problem: Problem, running: Collection[str]) -> Problem:
     """Return a problem whose texts have `Any`, as annotations do, for the one size in them that the
-    running program finds. Several such sizes keep their names, which tell them apart."""
+    running program finds. Several such sizes keep their names, which distinguish them."""
     if not running or not is_dataclass(problem) or isinstance(problem, type):
         return problem
     values = {field.name: getattr(problem, field.name) for field in fields(problem)}

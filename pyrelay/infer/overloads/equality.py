@@ -143,7 +143,7 @@ class _Walk:
         return any(n in self._hidden or self._solver.is_existential(n) for n in names)
 
     def _settled(self, left: Type, right: Type) -> tuple[Type, Type]:
-        """Return types of which one tells the other, once nothing else does. Raises Stuck."""
+        """Return types one of which determines the other, once nothing else does. Raises Stuck."""
         if not self._solver.settling or isinstance(left, TypeHole) is isinstance(right, TypeHole):
             raise Stuck(left if isinstance(left, TypeHole) else right)
         self._solver.unify(left, right)

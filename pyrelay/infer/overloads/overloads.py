@@ -76,10 +76,10 @@ from ..solver import Solver
 from .equality import compared, is_data
 from .filled import READERS as FILLED
 from .filled import filled
-from .held import held
 from .list_overloads import found_in_list, multiplied, order, truth_of, unpacked_elements
 from .membership import membership
 from .sites import Reader, Reading, Site, nothing
+from .stop_gradient import stop_gradient_reading
 from .tree_map import mapped
 from .tuple_overloads import of_tuple
 
@@ -364,7 +364,8 @@ def _is_number(ty: Type) -> bool:
 
 
 def _element(site: Site, name: str) -> Type:
-    """Return the type of the elements of a list. Raises Stuck, and Clash where nothing tells it."""
+    """Return the type of the elements of a list. Raises Stuck, and Clash where it is
+    undetermined."""
     ty = site.solver.shallow(site.types[0])
     assert isinstance(ty, AdtType)
     (inside,) = ty.args
@@ -464,7 +465,7 @@ _OF_CALLS: Final[
     equal_values: _equal,
     field: _field,
     map_leaves: _tree_map,
-    stop_gradient: held,
+    stop_gradient: stop_gradient_reading,
     relay_call: _of_relay,
     **dict.fromkeys(FILLED, _filled),
 }

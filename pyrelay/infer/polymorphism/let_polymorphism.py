@@ -2,9 +2,9 @@
 parameters of their own, mentioned in several places, gets one copy a place, so each may be inferred
 at types of its own.
 
-Only functions that are called and passed to functions are copied: these places tell the types. One
-that is a result, or stands in a tuple, is monomorphic. A bound on the number of copies keeps nested
-templates from exploding.
+Only functions that are called and passed to functions are copied: these places determine the types.
+One that is a result, or stands in a tuple, is monomorphic. A bound on the number of copies keeps
+nested templates from exploding.
 """
 
 from __future__ import annotations

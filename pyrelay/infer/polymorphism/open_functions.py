@@ -1,4 +1,4 @@
-"""Global functions that only their uses tell the types of: `def @double(%x) { %x + %x }`.
+"""Global functions whose types only their uses determine: `def @double(%x) { %x + %x }`.
 
 Generalising such a function would need types qualified by operator constraints. Instead every place
 that mentions it gets a copy, bound at the head of the function around it, and typed with that

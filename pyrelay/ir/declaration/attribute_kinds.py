@@ -1,7 +1,7 @@
 """The kinds of static attributes: what an attribute may be, and its one normal form.
 
-A kind gives the normal form of whatever a program, a text or a document says, or raises TypeError,
-which tells what an attribute of this kind is. A *number that is a size* is an integer or a dim that
+A kind returns the normal form of a value from a program, a text or a document, or raises a
+TypeError that describes the kind. A *number that is a size* is an integer or a dim that
 only the running program knows.
 """
 

@@ -29,8 +29,8 @@ class Pullback:
     """What a gradient rule works with: the cotangent `g` of the result, the result `out`, the
     operands, and the attributes. Whatever of `out` and `args` the rule uses is saved.
 
-    `wanted` tells which operands need a cotangent; a rule whose kernel gives several at once asks
-    for these alone, other rules may give more.
+    `wanted` marks the operands that need a cotangent. A rule whose kernel computes several at once
+    asks for these alone; other rules may return more.
     """
 
     g: Value
@@ -41,14 +41,14 @@ class Pullback:
 
 
 Gradient: TypeAlias = "Callable[[Pullback], Sequence[Value | None]]"
-"""Gives one cotangent per operand; None where there is none. For a pointwise operator broadcast
-operands are summed back to their shape, and dtypes cast back, by the caller."""
+"""Return one cotangent for each operand; None where there is none. For a pointwise operator, the
+caller sums broadcast operands back to their shape and casts dtypes back."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Pushforward:
-    """What a forward rule works with: the tangents of the operands (None for zero), the result
+    """The arguments of a forward rule: the tangents of the operands (None for zero), the result
     `out`, the operands, and the attributes."""
 
     tangents: tuple[Value | None, ...]
@@ -74,7 +74,8 @@ class Linear:
 
 
 Push: TypeAlias = "Callable[[Pushforward], Value | Sequence[Value | None]]"
-"""Gives the tangent of the result: of a tuple one per field, None for zero or an integer."""
+"""Return the tangent of the result; of a tuple, one for each field. None is zero, or an
+integer's."""
 
 
 @final

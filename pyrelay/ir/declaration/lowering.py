@@ -100,8 +100,8 @@ class Method:
     """Another way to do on a CPU what a body does, faster at some sizes and slower at others.
 
     `body` is called as the body that it stands in for, and gives the same values but for rounding,
-    contiguous. `fits(types, attributes)` tells, of the types of the operands of a call, whether it
-    can. `room(*shapes)` is about how many numbers it holds besides operands and result.
+    contiguous. `fits(types, attributes)` is whether it applies to operands of these types.
+    `room(*shapes)` estimates the numbers that it stores besides operands and result.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Tensor code becomes calls of kernel functions.
 
 In each body, what `grouping` puts together is taken out as a global function `kernel.N` and called
-where it stood. The program means what it meant, and every later stage can run it: the reference
+where it stood. The meaning of the program stays, and every later stage can run it: the reference
 evaluator calls a kernel function like any other.
 """
 

@@ -131,7 +131,7 @@ def _compiled(compiler: Compiler, source: Source) -> bytes:
 
 @contextmanager
 def _notice(names: str) -> Generator[None, None, None]:
-    """Tell the user what is being built, if it takes long."""
+    """Log the names of the functions being built, if the build takes long."""
     text = "C is being built for %s; the result is kept in %s"
     timer = threading.Timer(_NOTICE_AFTER, _LOGGER.warning, (text, names, CACHE.folder))
     timer.daemon = True

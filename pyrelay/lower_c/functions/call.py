@@ -169,7 +169,7 @@ def _built(function: ProgramFunction) -> _Built | None:
     found = build_or_notify([Source(text.text, text.name.removeprefix("relay_"), FLAGS)])
     if found is None:
         return None
-    # Python's lock is held while C runs, which looks at signals itself.
+    # C keeps the GIL while it runs; it checks for signals itself.
     kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
     return _Built(text, kind(found[0].address(text.name)))
 

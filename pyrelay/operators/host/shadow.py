@@ -25,7 +25,7 @@ shadow: Final = Op(
     doc="The cell that holds the cotangent of a cell's content, in one run of a backward function.",
     params=(operand("run"), operand("cell"), operand("zero")),
     type_rule=_shadow_type,
-    # Whoever asks first makes it, and it holds zero then: nobody can tell who was first.
+    # The first reader makes it, with zero in it, so the order of readers is not observable.
     lowering=Host(_shadow),
     grad=NoGradient("a new cell holds zero"),
     torch_name=None,

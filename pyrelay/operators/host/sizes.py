@@ -251,7 +251,7 @@ def _equal_sizes(left: int, right: int) -> tuple[()]:
 
 equal_sizes: Final = Op(
     name="equal_sizes",
-    doc="Stops the program unless two sizes are equal, which its types could not tell.",
+    doc="Stops the program unless two sizes are equal, which their types do not imply.",
     params=(attribute("left", convert=kinds.dim), attribute("right", convert=kinds.dim)),
     type_rule=lambda call: UNIT,
     effect=Effect.FAIL,

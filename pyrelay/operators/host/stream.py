@@ -167,7 +167,7 @@ start_iteration: Final = Op(
 
 has_next: Final = Op(
     name="has_next",
-    doc="Takes the next element from an iterator; tells whether there was one.",
+    doc="Takes the next element from an iterator, if there is one; returns whether there was.",
     params=(operand("iterator"),),
     type_rule=_has_next_type,
     effect=Effect.IO,

@@ -47,7 +47,7 @@ _TEXT: Final = NoGradient("a string")
 
 
 def plain(value: Any) -> Any:
-    """Return a value as Python shows it: a number of rank 0 as a number, however it is held."""
+    """Return a value as Python shows it: a tensor of rank 0 as a number."""
     return map_nested(value, _plain)
 
 
@@ -57,7 +57,7 @@ def _plain(value: Any) -> Any:
 
 @final
 class _StandIn:
-    """A tensor, as far as formatting can tell: it has no format of its own."""
+    """A stand-in for a tensor in formatting: it has no format of its own."""
 
 
 def showable(call: RuleCall, index: int) -> Type:

@@ -189,7 +189,7 @@ logical_xor: Final = _connective(
 def _test(
     *, name: str, doc: str, body: Callable[..., Any], samples: Callable[[], Iterable[Sample]]
 ) -> Op:
-    """Return an operator that tells something of each element of one tensor of any dtype."""
+    """Return a predicate of each element of one tensor of any dtype."""
     return Op(
         name=name,
         doc=doc,

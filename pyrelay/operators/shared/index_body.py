@@ -42,7 +42,7 @@ def python_index(
 
 
 def _is_mask(torch: Any, value: Any) -> bool:
-    # The dtype comes first: it is known where only the run tells a number from a 0-d tensor.
+    # The dtype comes first: it is known where a number and a 0-d tensor differ only at run time.
     return getattr(value, "dtype", None) == torch.bool and isinstance(value, torch.Tensor)
 
 

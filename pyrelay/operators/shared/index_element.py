@@ -1,8 +1,8 @@
-"""What an index means element by element: which element `x[...]` takes, and which it writes.
+"""Indexing element by element: which element `x[...]` takes, and which it writes.
 
-Bodies of `Elementwise` and `Scatter`. Each gives None for a call that it cannot say: a mask does
-not tell how many elements it selects, a slice whose bound only the running program knows may turn
-out to count from the end, and positions tell where to read but not what a place is written from.
+Bodies of `Elementwise` and `Scatter`. Each returns None for a call that it cannot express: the
+number of elements that a mask selects is unknown, a slice whose bound only the running program
+knows may count from the end, and positions determine where to read but not what is written where.
 """
 
 from __future__ import annotations

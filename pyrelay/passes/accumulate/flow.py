@@ -150,7 +150,7 @@ class _Walk:
             self._flow.made.add(holder)
 
     def _is_followed(self, call: Call, holder: Holder) -> bool:
-        """Add a call of the group, or a sum; tell whether it is one."""
+        """Add a call of the group, or a sum; return whether it is one."""
         flow = self._flow
         match call:
             case Call(GlobalVar(name), args) if name in flow.group:

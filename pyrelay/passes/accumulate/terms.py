@@ -55,7 +55,7 @@ class Side(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What terms of one sum have in common; `how` tells what the form leaves open."""
+    """What terms of one sum have in common; `how` completes the form."""
 
     form: Form
     types: tuple[TensorType, ...]

@@ -1,8 +1,8 @@
 """Batching rules: a call of an operator on rows, as one call on all rows at once.
 
-A rule states what the call becomes, so that row `i` of its value is the value of the call on row
-`i`. There is one for each primitive; pointwise operators share one, and so do reductions. A
-composite is batched as its body is, unless a rule of its own keeps it whole.
+A rule returns the batched form of a call: row `i` of its value is the value of the call on row `i`.
+There is one for each primitive; pointwise operators share one, and so do reductions. A composite is
+batched as its body is, unless a rule of its own keeps it whole.
 """
 
 from __future__ import annotations

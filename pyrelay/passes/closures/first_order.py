@@ -98,7 +98,7 @@ class _Apply:
         self._clauses: Final[dict[Target, Clause]] = {}
 
     def add_arms(self) -> bool:
-        """Make the arms of the constructors met since; tell whether there were any."""
+        """Make the arms of the constructors met since; return whether there were any."""
         new = [t for t in self._data.constructors if t not in self._clauses]
         for target in new:
             self._clauses[target] = self._arm(target, self._data.constructors[target])

@@ -117,7 +117,7 @@ class _Wanted:
         return any(isinstance(v, Closure) for v in self.values)
 
     def key(self, unit: Unit) -> object:
-        """Return what tells instances apart: everything, with the sizes called by number."""
+        """Return the key of an instance: everything, with the sizes called by number."""
         rename = Substitution({n: Dim.of(f"'{i}") for i, n in enumerate(self.names)}, {})
         fixed = tuple(change(rename, a) for _, a in self.fixed)
         shapes = tuple(

@@ -119,10 +119,10 @@ class Activity:
         source = self._graph.source(name)
         rule = rule_of(source.function)
         if rule is not None:
-            # Its rules tell nothing of leaves: each may depend on each.
+            # Its rules do not distinguish leaves: each may depend on each.
             every = (source.body.result,) if forwards else source.function.params
             width = sum(self._leaves.width(type_of(e)) for e in every)
-            is_open = mask and rule.rule is not Rule.HELD
+            is_open = mask and rule.rule is not Rule.STOP_GRADIENT
             flow.leave(name, ones(width) if is_open else 0)
             return flow
         while flow.changed:
@@ -326,7 +326,7 @@ class Useful:
                 yield (self._branches if step.arms else self._call)(step, mask)
 
     def _simple(self, expr: Expr, mask: int) -> bool:
-        """Mark what an expression without calls and branches uses; tell whether it is one."""
+        """Mark what an expression without calls and branches uses; return whether it is one."""
         match expr:
             case Var():
                 self.use(expr, mask)

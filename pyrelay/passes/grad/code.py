@@ -80,7 +80,7 @@ class Scope:
 @final
 @dataclass(slots=True, eq=False)
 class Branching:
-    """How the forward function tells the backward one which arm ran, and what it saved."""
+    """How the forward function passes to the backward one which arm ran, and what it saved."""
 
     step: Step
     var: Var

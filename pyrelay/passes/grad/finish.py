@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def settle(code: Code, work: Work) -> Steps[None]:
-    """Drop dead code, and tell the forward function of the branches that remain."""
+    """Drop dead code, and inform the forward function of the branches that remain."""
     yield prune(code, {r for r in code.results if isinstance(r, Var)})
     yield register(work, code)
 

@@ -39,8 +39,8 @@ class Instance:
     start: str = ""
     """The constructor of the empty trace."""
     extra: tuple[DimVar, ...] = ()
-    """Sizes that only the result knows: the running program tells the backward function too, by the
-    cotangent that it is given."""
+    """Sizes that only the result shows: the running program passes them to the backward function,
+    by the cotangent that it is given."""
     works_on_cells: bool = False
     """Whether the backward function must run for what it does to shadows."""
     open: bool = field(default=False)

@@ -104,7 +104,7 @@ def _add(sweep: Adjoints, atom: Expr, leaf: int, value: Value, start: int) -> No
 
 
 def _add_into(builder: Builder, value: Value, old: Expr, start: int) -> bool:
-    """Let code that adds into zeros add into `old`; tell whether it was such code."""
+    """Let code that adds into zeros add into `old`; return whether it was such code."""
     if len(builder.bindings) == start or builder.bindings[-1].var is not value.atom:
         return False
     last = builder.bindings[-1]

@@ -1,7 +1,7 @@
 """The residual program: code that partial evaluation emits, and what is known where it stands.
 
 Every value that is not a constant is bound to a variable where it is made, in order of evaluation,
-so no work and no effect is duplicated or moved. What nothing uses in the end is dead code.
+so no work and no effect is duplicated or moved. Bindings that remain unused are dead code.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Residual:
 
     def field_types(self, ty: Type, constructor: Constructor | None) -> tuple[Type, ...] | None:
         """Return the types of the fields of a value of a type; None where a field has sizes that
-        the type does not tell."""
+        the type does not determine."""
         if constructor is None:
             return ty.fields if isinstance(ty, TupleType) else None
         place = ty, constructor.name
@@ -216,7 +216,7 @@ class Residual:
                 return found
 
     def sealed(self, pattern: Value, ty: Type) -> Steps[Value]:
-        """Return a pattern without the parts whose types nothing outside tells."""
+        """Return a pattern without the parts whose types nothing outside determines."""
         if not isinstance(pattern, Made):
             return pattern
         types = self.field_types(ty, pattern.constructor)

@@ -1,4 +1,4 @@
-"""Updates of models in place, where nobody can tell.
+"""Updates of models in place, where that is not observable.
 
 A program updates a model by writing new parameters into its cell (pyrelay/runtime/README.md). Where
 nothing aliases the old ones afterwards, the tensors themselves are written: all the steps

@@ -142,7 +142,7 @@ class _Block:
         return self._bindings
 
     def _change(self, find: Callable[[], list[_Change]]) -> bool:
-        """Make the changes that are found; tell whether there are any."""
+        """Make the changes that are found; return whether there are any."""
         self._position = {b.var: i for i, b in enumerate(self._bindings)}
         new: dict[int, list[Binding]] = {}
         gone: set[Var] = set()

@@ -102,7 +102,7 @@ class _Share(Rewriter):
 def _operand(atom: Expr) -> _Key:
     match atom:
         case Constant(value):
-            # `repr` tells -0.0 from 0.0; the type tells True from 1.
+            # `repr` distinguishes -0.0 from 0.0; the type, True from 1.
             bits = value if isinstance(value, TensorData) else repr(value)
             return ("constant", bits, atom.ty)
         case GlobalVar(name):

@@ -89,7 +89,7 @@ class _Folder(Rewriter):
         code.bind(binding.var, value)
 
     def atom(self, atom: Expr) -> Expr:
-        """Return what stands for an atom: a size that its type tells is that number."""
+        """Return the replacement of an atom: a size that its type determines is that number."""
         found = super().atom(atom)
         ty = found.ty
         if isinstance(found, Var) and isinstance(ty, SizeType) and ty.dim.constant is not None:

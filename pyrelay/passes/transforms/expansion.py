@@ -182,7 +182,7 @@ class _Expansion:
 
     def _bring_to_callers(self) -> bool:
         """Inline the functions that return functions, and those that wait for the function of a
-        pullback, into their callers; tell whether that got any further.
+        pullback, into their callers; return whether that changed anything.
 
         Other gradients need less: the program made first-order.
         """

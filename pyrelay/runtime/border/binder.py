@@ -77,7 +77,7 @@ class Binder:
         self.leaves: Final[list[torch.Tensor]] = []
         """The tensors in arguments that are data."""
         self.numbers: Final = count(1)
-        """Tells apart the sizes that belong to single values of data."""
+        """Numbers for the sizes that belong to single values of data."""
         self.entered: Final[set[Cell]] = set()
         """The cells of references whose contents are arguments too."""
         self.sizes: Final[dict[str, int]] = {}

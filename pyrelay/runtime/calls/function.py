@@ -117,9 +117,9 @@ class RelayFunction(Routine, Generic[P, R]):
         return made
 
     def __getitem__(self, types: object) -> Self:
-        """Say type arguments in compiled code: `f[2, 3](x)`. Raises TypeError in a script, where
-        the arguments of a call tell them."""
-        raise TypeError("type arguments are said in compiled code; here the arguments tell them")
+        """Write type arguments, in compiled code: `f[2, 3](x)`. Raises TypeError in a script, where
+        they are inferred from the arguments of a call."""
+        raise TypeError("type arguments are written in compiled code; a script's calls infer them")
 
     def __reduce__(self) -> Any:
         """Pickle by name, as functions are; a transform as what it is of."""

@@ -339,7 +339,7 @@ class Runner(Inspected):
 
     def check(self, *, strict: bool = False) -> Report:
         """Check the function and everything it reaches; of a transform whose types only a call
-        tells, the function that it is of. Raises CheckError."""
+        determines, the function that it transforms. Raises CheckError."""
         is_open = self._describer.type_vars and isinstance(self._function, DerivedFunction)
         program = program_of(translated(self._base, {}, [], [])) if is_open else self.program
         if strict:

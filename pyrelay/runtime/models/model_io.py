@@ -55,8 +55,7 @@ def host_values(
     models: tuple[Source, ...], args: Arguments, updated: Mapping[int, OptimizerUse]
 ) -> tuple[list[Any], Finish]:
     """Return the values of an entry's parameters, and what to do when the call has ended, which may
-    be done twice. `updated` tells, by index, which of the values are models that an optimiser
-    updates."""
+    be done twice. The keys of `updated` are the indices of models that an optimiser updates."""
     host: list[Any] = []
     after: list[Returned] = []
     for source in models:

@@ -20,8 +20,8 @@ from .records import Grads, Params, TensorRecord
 @final
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """The arguments of a call, by name and all together, which tell to which model a record in its
-    result belongs."""
+    """The arguments of a call, by name and all together, from which the model of a record in its
+    result is found."""
 
     named: Mapping[str, Any]
     sources: Sequence[Any]

@@ -96,7 +96,7 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
 
     def check(self, *, strict: bool = False) -> Report:
         """Check all functions; with `strict`, refuse equations of sizes that their types do not
-        tell. Raises CheckError with every mistake found."""
+        imply. Raises CheckError with every mistake found."""
         if strict:
             infer(self.ir, strict=True)
         rest = self.ir

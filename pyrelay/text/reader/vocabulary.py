@@ -47,7 +47,7 @@ INFIX: Final = {
 }
 NEGATIVE: Final = "negative"
 LITERALS: Final = {"true": "True", "false": "False"}
-"""What was meant by the names that other languages have for literals."""
+"""The literals for the names that other languages give them."""
 
 
 @final

@@ -126,7 +126,7 @@ def _no_optimizer(value: Any, known: bool) -> tuple[str, str]:
     """Say why a value is no optimiser for compiled code, and what to write."""
     if is_optimizer(value):
         way = "give it a global name, or pass it for a parameter annotated `Optimizer`"
-        return "is held by an object that can change", way
+        return "is an attribute of an object that can change", way
     if type(value).__module__.startswith("torch.optim"):
         near = nearest(type(value).__name__.lower(), [m.name for m in MAKERS]) or "adam"
         way = f"use relay.optim.{near}, or update the model in the script"

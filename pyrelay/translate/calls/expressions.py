@@ -23,7 +23,7 @@ from ...operators.host.sizes import rank, shape
 from ...operators.primitive.view import permute, transpose
 from ..context import Context, in_turn
 from ..control.blocks import Code
-from ..control.conditions import as_value, branch, condition, decided, field_left, tells
+from ..control.conditions import as_value, branch, condition, decided, field_left, narrows
 from ..data.methods import SYMBOLS, reflected
 from ..data.unions import may_be_field
 from ..lists.list_append import grown_value, turned
@@ -201,7 +201,7 @@ def _of_one(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
 def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
     """Translate `and` and `or` of bools; an operand that need not be evaluated is not. Their value
     is that of an operand, so operands of other types are no conditions here."""
-    if tells(cx, node):
+    if narrows(cx, node):
         return (yield as_value(cx, node))
     values = yield in_turn(cx.expression(value) for value in node.values)
     return decided(node, values, cx.span(node))
@@ -209,7 +209,7 @@ def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
 
 def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
     """Translate a comparison; in a chain each operand is evaluated once, and only if needed."""
-    if tells(cx, node):
+    if narrows(cx, node):
         return (yield as_value(cx, node))
     span = cx.span(node)
     if (instead := _test_of_none(node)) is not None:

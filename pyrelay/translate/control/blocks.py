@@ -117,8 +117,7 @@ class Before:
     assigned: tuple[str, ...]
 
     def tested(self, cx: Context) -> list[str]:
-        """Return the names that stand for the values they had, of which tests have told
-        something."""
+        """Return the names that tests have narrowed and nothing has assigned."""
         found: list[str] = []
         for name, before in cx.env.changed(self.mark).items():
             entry = cx.env.find(name)

@@ -105,7 +105,7 @@ class _Cases:
         """Whether a case takes all that is left."""
 
     def add(self, case: ast.match_case, arm: Arm) -> Steps[None]:
-        """Add the clauses of a case; what it tells of the subject holds for the cases after it."""
+        """Add the clauses of a case; the cases after it see the subject as it is narrowed."""
         cx = self._cx
         found = yield alternatives(cx, case.pattern)
         left: DataConstructor | None = None

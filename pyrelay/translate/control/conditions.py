@@ -67,18 +67,18 @@ Continue: TypeAlias = Callable[[], Steps[Expr]]
 def branch(
     cx: Context, test: ast.expr, then: Continue, otherwise: Continue, span: Span
 ) -> Steps[Expr]:
-    """Translate a conditional. Names have in each continuation what the test tells of them, and
-    afterwards what they had before."""
+    """Translate a conditional. Each continuation sees the names as the test narrows them; the
+    facts end with it."""
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=operand) if tells(cx, operand):
+        case ast.UnaryOp(op=ast.Not(), operand=operand) if narrows(cx, operand):
             return (yield branch(cx, operand, otherwise, then, span))
-        case ast.BoolOp(op=ast.And(), values=values) if tells(cx, test):
+        case ast.BoolOp(op=ast.And(), values=values) if narrows(cx, test):
             return (yield _all(cx, values, then, otherwise, span))
-        case ast.BoolOp(op=ast.Or(), values=values) if tells(cx, test):
+        case ast.BoolOp(op=ast.Or(), values=values) if narrows(cx, test):
             return (yield _any(cx, values, then, otherwise, span))
-        case ast.Call(args=[value, classes]) if tells(cx, test):
+        case ast.Call(args=[value, classes]) if narrows(cx, test):
             return (yield _of_class(cx, value, classes, then, otherwise, span))
-        case ast.Compare(left=value, ops=[op]) if tells(cx, test):
+        case ast.Compare(left=value, ops=[op]) if narrows(cx, test):
             if isinstance(op, ast.IsNot):
                 then, otherwise = otherwise, then
             return (yield _is_none(cx, value, then, otherwise, span))
@@ -92,7 +92,7 @@ def branch(
 def condition(cx: Context, node: ast.expr) -> Steps[Expr]:
     """Translate a condition: a bool, a number or a string, or a list, which holds if it has
     elements. `and` and `or` decide here, and make no value of an operand's type."""
-    if isinstance(node, ast.BoolOp) and not tells(cx, node):
+    if isinstance(node, ast.BoolOp) and not narrows(cx, node):
         operands = yield in_turn(condition(cx, value) for value in node.values)
         return decided(node, operands, cx.span(node))
     grown = grown_value(cx, node)
@@ -119,8 +119,8 @@ def _is_not(node: ast.expr) -> bool:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
-def tells(cx: Context, test: ast.expr) -> bool:
-    """Return whether a condition holds a test of a class or of None."""
+def narrows(cx: Context, test: ast.expr) -> bool:
+    """Return whether a condition contains a test of a class or of None."""
     pending = [test]
     while pending:
         match pending.pop():
@@ -143,7 +143,7 @@ def knowing(cx: Context, guard: ast.expr, walk: Continue, span: Span) -> Steps[E
     """Translate the code behind a guard, with the names that the guard narrows. Its tests of
     classes and of None are made once more: they have no effects."""
     values = guard.values if _is_all(guard) else [guard]
-    known = [v for v in values if _only_tells(cx, v)]
+    known = [v for v in values if _only_narrows(cx, v)]
     if not known:
         return (yield walk())
 
@@ -161,19 +161,19 @@ def _is_all(test: ast.expr) -> TypeGuard[ast.BoolOp]:
     return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
 
 
-def _only_tells(cx: Context, test: ast.expr) -> bool:
+def _only_narrows(cx: Context, test: ast.expr) -> bool:
     """Return whether a condition is one test of a class or of None, of a name or a part of one."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _only_tells(cx, operand)
+            return _only_narrows(cx, operand)
         case ast.Call(args=[value, _]) | ast.Compare(left=value, ops=[_]):
-            return tells(cx, test) and testable(cx, value) is not None
+            return narrows(cx, test) and testable(cx, value) is not None
         case _:
             return False
 
 
 def as_value(cx: Context, test: ast.expr) -> Steps[Expr]:
-    """Translate a condition that tells something as a bool."""
+    """Translate a condition that narrows names, as a bool."""
     span = cx.span(test)
     return (yield branch(cx, test, _bool(span, value=True), _bool(span, value=False), span))
 

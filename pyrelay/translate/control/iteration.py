@@ -73,7 +73,7 @@ class Round:
 class Iteration:
     """The rounds of a loop: the element in a round, and their number, an atom.
 
-    Where the counter does not tell whether there is another round, `has_next` does; where their
+    Where the counter does not decide whether there is another round, `has_next` does; where their
     number is known only at the end, `length` is None. `holder` is an alias of the elements,
     if outside of the program.
     """
@@ -196,7 +196,7 @@ def _over_axis(items: Expr, span: Span, code: Code) -> Iteration:
 
 
 def _over_items(items: Expr, span: Span, code: Code) -> Iteration:
-    """Return the rounds over a tensor or a list, which inference tells apart."""
+    """Return the rounds over a tensor or a list, between which inference decides."""
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
     walk = Walk(
         "place",

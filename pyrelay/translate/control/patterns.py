@@ -46,8 +46,8 @@ class Alternative:
 
     `refused` are names of a pattern that was refused, which have no value.
 
-    `classes` tells for a name that holds the value of a class pattern which class that is, and the
-    patterns of its fields.
+    `classes` maps a name bound to the value of a class pattern to its class and the patterns of its
+    fields.
     """
 
     pattern: Pattern
@@ -268,7 +268,7 @@ def _made(found: DataConstructor, parts: Sequence[Alternative], span: Span) -> P
 def _constructor(cx: Context, node: ast.MatchClass) -> DataConstructor | None:
     """Return the constructor that a class pattern names; None for another class, which is reported.
 
-    A literal type such as `int` tells nothing: a value has one type, known before the program runs.
+    A literal type such as `int` narrows nothing: the type of a value is known statically.
     """
     span, name = cx.span(node.cls), ast.unparse(node.cls)
     known = static_value(cx, node.cls)

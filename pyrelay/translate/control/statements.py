@@ -31,7 +31,7 @@ from ..source.definition import meaning
 from .assignments import annotated, assign, augmented
 from .blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
 from .branching import join, leave
-from .conditions import condition, never, tells
+from .conditions import condition, narrows, never
 from .debugging import note_line, note_locals
 from .loops import head_span, loop, tail_loop
 
@@ -355,7 +355,7 @@ def _assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
 
 
 def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
-    if tells(cx, stmt.test):
+    if narrows(cx, stmt.test):
         yield assume(cx, stmt.test, stmt.msg, code)
         return
     span = cx.span(stmt.test)
@@ -363,11 +363,11 @@ def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
     words = Text("the assertion does not hold")
     if stmt.msg is not None:
         words = yield read_text(cx, stmt.msg)
-    held: Expr = Call(check, (holds,), {"message": words.known}, span=span)
+    checked: Expr = Call(check, (holds,), {"message": words.known}, span=span)
     if words.known is None:  # the text is made only where it is needed
         failed = Call(stop, (words.expression(span),), {"assertion": True}, span=span)
-        held = If(holds, unit(span), failed, span=span)
-    code.bind(Var("_", span=span), held)
+        checked = If(holds, unit(span), failed, span=span)
+    code.bind(Var("_", span=span), checked)
 
 
 def _annotation(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:

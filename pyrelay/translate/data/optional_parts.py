@@ -1,8 +1,8 @@
-"""What a list written out tells of its elements: where these are, or hold, None in one place and a
-value in another, they are optionals there.
+"""Optionals inferred from a list display: where some elements are, or contain, None and others have
+a value in its place, the type is an optional there.
 
 `[x, None]` has optionals, `[(1, x), (2, None)]` pairs with an optional, `[[x, None], [None]]` lists
-of optionals. Only what is written in the display tells it; displays nest as deep as a user writes,
+of optionals. Only the display itself is looked at; displays nest as deep as a user writes,
 so this recurses.
 """
 

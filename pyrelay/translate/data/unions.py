@@ -50,7 +50,7 @@ class Union:
 
     @property
     def key(self) -> frozenset[Any]:
-        """What tells unions apart: their classes; of those without, the alias itself."""
+        """The identity of a union: its classes, or the alias itself where it has none."""
         return frozenset(m.cls for m in self.members) or frozenset((self.value,))
 
     @property

@@ -184,7 +184,7 @@ def _loop(
 def _filtered(
     cx: Context, tests: Sequence[ast.expr], then: Continue, otherwise: Continue
 ) -> Steps[Expr]:
-    """Translate what a round does where all tests hold, which tell it of names what they test."""
+    """Translate the body of a round for which all tests hold, with the names that they narrow."""
 
     def from_(place: int) -> Steps[Expr]:
         if place == len(tests):

@@ -96,7 +96,7 @@ def _key(cx: Context, given: Mapping[str, ast.expr], span: Span, code: Code) -> 
 
 
 def _before(span: Span, *, flipped: bool = False) -> Function:
-    """Return the function of two values that tells whether the first comes before the second."""
+    """Return the predicate of two values that the first comes before the second."""
     left, right = Var("left", span=span), Var("right", span=span)
     pair = (right, left) if flipped else (left, right)
     return Function((left, right), Call(is_before, pair, {}, span=span), span=span)

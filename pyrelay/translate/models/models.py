@@ -251,7 +251,8 @@ def _tree_type(spec: ModelSpec, *, state: bool, leaf: Type = UNKNOWN) -> Steps[T
         if isinstance(part, SubModelSpec):
             fields.append((yield _tree_type(part.model, state=state, leaf=leaf)))
         else:
-            # A key is not even read in evaluation mode, so its use may not tell its type.
+            # A key is not even read in evaluation mode, so its type cannot be inferred from its
+            # use.
             ty = KEY if part.holder is Holder.KEY else leaf
             fields.append(RefType(ty) if state else ty)
     return TupleType(tuple(fields))

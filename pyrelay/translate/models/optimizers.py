@@ -135,9 +135,9 @@ def is_optimizer(value: object) -> bool:
 class OptimizerUse:
     """An optimiser in a program.
 
-    `source` tells it from others of its rule: the parameter of the entry that it is passed for, the
-    captured object, or the place where compiled code makes it. `lr` is its learning rate when the
-    program was translated; the running program gets the one of its day.
+    `source` identifies it among those of its rule: the parameter of the entry that it is passed
+    for, the captured object, or the place where compiled code makes it. `lr` is its learning rate
+    when the program was translated; the running program gets the one of its day.
     """
 
     rule: OptimizerRule

@@ -42,7 +42,8 @@ _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
 def record_of(cx: Context, node: ast.expr) -> Instance | None:
-    """Return the model of whose parameters an expression is a record, as far as the text tells."""
+    """Return the model of whose parameters an expression is a record, if the source determines
+    it."""
     return _record_of_call(cx, node) if isinstance(node, ast.Call) else record_named(cx, node)
 
 

@@ -23,7 +23,7 @@ from ...operators.host.text import stop
 from ..calls.strings import Text, read_text
 from ..context import Context
 from ..control.blocks import Code
-from ..control.conditions import class_tested, excluded_before, tells
+from ..control.conditions import class_tested, excluded_before, narrows
 from ..data.data import DataConstructor
 from ..data.unions import is_data_class
 from .environment import Bound
@@ -48,16 +48,16 @@ from .static import static_value
 
 
 def assume(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
-    """Translate an assertion whose test tells of names what they are."""
+    """Translate an assertion whose test narrows names."""
     match test:
         case ast.BoolOp(op=ast.And(), values=values):
             for value in values:
                 yield assume(cx, value, message, code)
-        case ast.Call(args=[value, classes]) if tells(cx, test):
+        case ast.Call(args=[value, classes]) if narrows(cx, test):
             found = class_tested(cx, classes)
             yield _of_class(cx, value, found, test, message, code)
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(args=[value, classes]) as inside) if tells(
-            cx, inside
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(args=[value, classes]) as inside) if (
+            narrows(cx, inside)
         ):
             found = class_tested(cx, classes)
             left = [c for c in _members(cx, found) if c not in found]
@@ -82,7 +82,7 @@ def _failure(cx: Context, test: ast.expr, message: ast.expr | None) -> Steps[Exp
 
 
 def _checked(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
-    """Check a condition that tells nothing of names here."""
+    """Check a condition that narrows no name here."""
     span = cx.span(test)
     condition = yield cx.expression(test)
     failure = yield _failure(cx, test, message)

@@ -130,8 +130,8 @@ def mention(
     span: Span,
     passed: Mapping[str, ast.expr] = MappingProxyType({}),
 ) -> Expr:
-    """Return a relay function or a model as a value. What is `passed` for its parameters, where
-    that is known, tells which models they are."""
+    """Return a relay function or a model as a value. `passed` are the arguments for its parameters,
+    where they are known; they determine the models."""
     derived: list[DerivedFunction] = []
     while isinstance(function, DerivedFunction):
         derived.append(function)

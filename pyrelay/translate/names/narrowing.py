@@ -1,4 +1,4 @@
-"""What tests tell of names: the class of a value, that it is not None, and what it is not.
+"""Narrowing of names by tests: to a class, to not None, and away from classes.
 
 A test of a name, or of a part of one (`x.left`, `x[0]`), makes its fields variables in the branch
 where it holds, so `x.left` needs no projection there. Values do not change, so a fact about a part
@@ -36,7 +36,7 @@ def value_at(cx: Context, node: ast.expr) -> Bound | None:
 
 
 def testable(cx: Context, node: ast.expr) -> Bound | None:
-    """Return what is known of what is tested, where what the test tells can be kept; None else."""
+    """Return the facts about the value under test, if narrowing can be recorded; None otherwise."""
     known = entry_of(cx, node)
     if known is not None:
         return known
@@ -82,8 +82,8 @@ def note_class(
 
 
 def content_of(cx: Context, node: ast.expr) -> Var | None:
-    """Return a variable for the content of what is declared as an optional, where a test tells that
-    it is there; None for any other value."""
+    """Return a variable for the content of a declared optional that a test has narrowed to its
+    content; None for any other value."""
     if not may_be_none(cx, node) or testable(cx, node) is None:
         return None
     return Var(node.id if isinstance(node, ast.Name) else "content", span=cx.span(node))

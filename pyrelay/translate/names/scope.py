@@ -58,8 +58,8 @@ class Guard:
     holder: CellType | Mapping[str, Any]
     value: Any
     owner: object = None
-    """The class whose attribute it is, if it is one: its names are held by another view each time
-    they are asked for."""
+    """The class whose attribute it is, if it is one: each access to `vars` of a class returns
+    another view."""
     varies: bool = False
 
     @property

@@ -11,7 +11,7 @@ from ..names.scope import MISSING, Guard
 
 
 def checker(guards: Iterable[Guard | OptimizerGuard]) -> Callable[[], bool]:
-    """Return what tells whether all guards hold.
+    """Return a predicate: whether all guards hold.
 
     It runs before every call of a compiled program, so the usual case, that every name still has
     the very same value, is one written-out expression.

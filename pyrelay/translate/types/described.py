@@ -71,8 +71,8 @@ class ListOf:
 @final
 @dataclass(frozen=True, slots=True)
 class DataOf:
-    """An instance of a dataclass, and what the type parameters of its data type stand for, as far
-    as its value tells; sizes are None."""
+    """An instance of a dataclass, and the arguments of its data type that its value determines;
+    sizes are None."""
 
     cls: type
     args: tuple[Described | None, ...]

@@ -1,7 +1,7 @@
 """`relay.stop_gradient` of values that are no tensors: data, tuples, lists, records of parameters.
 
-What it means is the identity function, annotated: no derivative goes through it, and once all are
-made nothing of it is left.
+The operator stands for an annotated identity function: no derivative passes through it, and the
+expansion of transforms removes it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from ...ir.module import AdtDef
 
 
-def held(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:
-    """Return the value held constant as a whole; None for a tensor, which the operator takes.
-    Raises Stuck."""
+def stop_gradient_reading(
+    call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]
+) -> Reading | None:
+    """Return the reading for a value that is no tensor; None for a tensor, which the operator
+    itself takes. Raises Stuck."""
     ty = solver.shallow(call.types[0])
     if isinstance(ty, TypeHole) and not solver.settling:
         raise Stuck(ty)
@@ -30,6 +32,6 @@ def held(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading
         return None
     site = Site(call, solver)
     var = Var("value", span=site.span)
-    identity = Function((var,), var, name="held", span=site.span)
-    transform = Transform(Rule.HELD, identity, Differentiation(), span=site.span)
+    identity = Function((var,), var, name="stop_gradient", span=site.span)
+    transform = Transform(Rule.STOP_GRADIENT, identity, Differentiation(), span=site.span)
     return Reading(site.operands, Call(transform, (site.operand(0),), span=site.span))
