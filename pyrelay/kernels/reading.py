@@ -76,6 +76,11 @@ class Supplier(Protocol):
         """Return the element of a variable bound inside, that was just computed, under a name."""
         ...
 
+    def checked(self, elements: Elements, value: Any, mask: Any | None, /) -> Any:
+        """Return what a body made with these elements, checked to lie inside wherever its places
+        were computed; only where `mask` holds, if that is given."""
+        ...
+
 
 @final
 class Reader:
@@ -189,7 +194,7 @@ class Reader:
                 found = body(elements, place, *self.operands(call, mask), *attrs)
                 if found is None:
                     raise Unreadable(call)
-                return found
+                return self._supplier.checked(elements, found, mask)
             case _:
                 raise Unreadable(call)
 

@@ -43,7 +43,7 @@ class _Counting(Elements):
     def number(self, coordinate: Dim, /) -> Any:
         return _Element()
 
-    def coordinate(self, value: Any, size: Dim, /) -> Dim:
+    def coordinate(self, value: Any, size: Dim, /, *, from_end: bool = True) -> Dim:
         return self._record.found_coordinate(size)
 
 
@@ -119,6 +119,10 @@ class Recording:
         return _Element()
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
+        """Return the value as it is."""
+        return value
+
+    def checked(self, elements: Elements, value: Any, mask: Any | None, /) -> Any:
         """Return the value as it is."""
         return value
 

@@ -80,6 +80,8 @@ class Block(CodeBlock):
                 return self._value(term)
             case "cast":
                 return self._cast(term)
+            case "checked":
+                return self._typed(term.operands[0])  # there is nothing to report it to
             case "neg":
                 return negative(self.text(term.operands[0]))
             case "&" | "|" | "^" if term.dtype == bool_:

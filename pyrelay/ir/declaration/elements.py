@@ -65,7 +65,8 @@ class Elements(Scalars, Protocol):
         """Return a number in a dtype; `const` gives it in that of the result."""
         return self.cast(self.const(value), dtype)
 
-    def coordinate(self, value: Any, size: Dim, /) -> Dim:
-        """Return an integer value as a coordinate of a dim of this size; negative values count from
-        the end. The body promises that the result lies inside."""
+    def coordinate(self, value: Any, size: Dim, /, *, from_end: bool = True) -> Dim:
+        """Return an integer value as a coordinate of a dim of this size. Negative values count from
+        the end, or lie outside without `from_end`. A kernel fails where the result lies outside,
+        if its device can."""
         ...

@@ -11,6 +11,9 @@ Half types are computed with as float32. Beside `Scalars`' own names, the operat
     least, most                             of integers
     square_root, reciprocal_root            rounded correctly, and as the device rounds
     round_even                              to the nearest whole number, halves to even
+    checked                                 the first operand; the kernel fails where the second,
+                                            an integer, is not a place of a dim of the size that
+                                            `detail` is, and all others, if there are any, hold
     neg, abs, sign, where, eq, ne, lt ...   of what `Scalars` says
 
 A backend writes each of them; `terms` has the others, which read and convert.
@@ -70,12 +73,15 @@ class TermArithmetic(Elements):
         self,
         terms: Terms,
         dtype: DType,
-        new_coordinate: Callable[[TermArithmetic, Term, Dim], Dim],
+        new_coordinate: Callable[[TermArithmetic, Term, Dim, bool], Dim],
     ) -> None:
-        """`new_coordinate` makes a coordinate of an int64 term, for a dim of a size."""
+        """`new_coordinate` makes a coordinate of an int64 term, for a dim of a size, and whether
+        values below 0 count from the end."""
         self._terms: Final = terms
         self._dtype: Final = widened(dtype)
         self._new_coordinate: Final = new_coordinate
+        self.places: Final[list[tuple[Term, Dim]]] = []
+        """The computed places, and the sizes of the dims that they are of."""
 
     def wrapped(self, value: Term, size: Dim) -> Term:
         """Return an int64 value with values below 0 counted from the end of a dim."""
@@ -110,6 +116,12 @@ class TermArithmetic(Elements):
     def _is_bool(self, *values: Term) -> bool:
         dtypes = [v.dtype for v in values if v.dtype is not None] or [self._dtype]
         return all(d == bool_ for d in dtypes)
+
+    def checked(self, value: Term, place: Term, size: Dim, mask: Term | None) -> Term:
+        """Return a value, for which a place must exist where `mask` holds."""
+        value = self._typed(value)
+        masks = () if mask is None else (mask,)
+        return self._terms.make("checked", value, place, *masks, dtype=value.dtype, detail=size)
 
     # `Scalars`.
 
@@ -260,13 +272,15 @@ class TermArithmetic(Elements):
             return self._terms.make("const", dtype=int64, detail=coordinate.constant)
         return self._terms.make("size", dtype=int64, detail=coordinate)
 
-    def coordinate(self, value: Term, size: Dim, /) -> Dim:
-        """Return an integer value as a coordinate, values below 0 counted from the end. A constant
-        is one of a dim of constant size; in any other, whether it exists is for the kernel to
-        find."""
+    def coordinate(self, value: Term, size: Dim, /, *, from_end: bool = True) -> Dim:
+        """Return an integer value as a coordinate. A constant that exists in a dim of constant size
+        is one; whether any other exists is for the kernel to find."""
         if value.op == "const" and size.constant is not None:
-            return Dim.of(int(value.detail)) + (size if value.detail < 0 else 0)
-        return self._new_coordinate(self, self.cast(value, int64), size)
+            place = int(value.detail)
+            place += size.constant if place < 0 and from_end else 0
+            if 0 <= place < size.constant:
+                return Dim.of(place)
+        return self._new_coordinate(self, self.cast(value, int64), size, from_end)
 
 
 def _converted(value: Any, dtype: DType) -> Any:

@@ -202,8 +202,8 @@ def scatter_additions(
     if added is None:
         raise NoKernel("its places are not known one by one")
     at, value = added
-    term = elements.cast(value, dtype)
     offset = places.simplified(linear([places.simplified(d) for d in at], result))
+    term = supplier.checked(elements, elements.cast(value, dtype), None, stored_at=offset)
     target = Written(0, dtype, result, starts_zero=found.lowering.base is None)
     store = Store(target, f"{found.var.name}_out", offset, term)
     return PlacesPlan(supplier, own, sizes, (store,))

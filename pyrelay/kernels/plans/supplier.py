@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...ir.declaration.elements import Elements
 from ...ir.dims import ONE, ZERO, Dim
 from ...ir.expr import Constant, Expr, Function, Var, type_of
 from ...ir.types import DType
@@ -139,14 +140,39 @@ class TermSupplier:
         term = self.element(output.value, index)
         return Store(target, f"{name}_out", self.places.simplified(at), term)
 
-    def _new_coordinate(self, elements: TermArithmetic, value: Term, size: Dim) -> Dim:
-        if size == ONE:
-            return ZERO
+    def checked(
+        self, elements: Elements, value: Any, mask: Any | None, /, stored_at: Dim = ZERO
+    ) -> Any:
+        """Return what a body made, checked where no access is: a load at a computed place, and a
+        store, look whether it exists."""
+        assert isinstance(elements, TermArithmetic)
+        if not elements.places:
+            return value
+        if isinstance(value, tuple):
+            return tuple(self.checked(elements, field, mask) for field in value)
+        accessed = self._accessed(value, stored_at)
+        for place, size in elements.places:
+            if place not in accessed:
+                value = elements.checked(value, place, size, mask)
+        return value
+
+    def _accessed(self, value: Term, stored_at: Dim) -> set[Term]:
+        """Return the computed places at which a value loads and is stored."""
+        loads = (t.detail for t in self.terms.needed([value]) if isinstance(t.detail, Access))
+        offsets = (stored_at, *(access.offset for access in loads))
+        return {self.terms.coordinates[n][0] for o in offsets for n in self.terms.found(o)}
+
+    def _new_coordinate(
+        self, elements: TermArithmetic, value: Term, size: Dim, from_end: bool
+    ) -> Dim:
         if value.op == "size" and self.places.is_below(value.detail, size):
             return value.detail
-        term = elements.wrapped(value, size)
-        name = f"?{term.number}"
+        place = elements.wrapped(value, size) if from_end else value
+        elements.places.append((place, size))
+        if size == ONE:
+            return ZERO
+        name = f"?{place.number}"
         if name not in self.terms.coordinates:
             self.places.coordinate(name, size)
-            self.terms.bind(name, term, size)
+            self.terms.bind(name, place, size)
         return Dim.of(name)

@@ -184,6 +184,8 @@ class Block(CodeBlock):
                 return self._cast(term)
             case "neg":
                 return negative(self.text(term.operands[0]))
+            case "checked":
+                return self._checked_value(term)
             case op if op in INFIX:
                 return self._infix(term)
             case _:
@@ -294,6 +296,16 @@ class Block(CodeBlock):
         for place, size in places:
             self._fail(infix(wanted, "&", self._outside(place, size)))
         return wanted
+
+    def _checked_value(self, term: Term) -> Text:
+        """Return the text of a value, after a check of a place that is not accessed."""
+        value, place, *asked = term.operands
+        assert isinstance(term.detail, Dim)
+        masks = [self._outside(place, term.detail), *(self.typed(m, bool_) for m in asked)]
+        if self.lane is not None:
+            masks.append(self.existing)
+        self._fail(reduce(lambda a, b: infix(a, "&", b), masks))
+        return self.text(value)
 
     def check(self, place: Term, size: Dim) -> None:
         """Fail the run unless a computed place, one for all lanes, exists."""

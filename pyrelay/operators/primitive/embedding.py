@@ -72,7 +72,7 @@ def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any
 def _embedding_element(
     k: Elements, place: Place, numbers: Source, table: Source, padding: Any
 ) -> Any:
-    row = k.coordinate(numbers(*place.index[:-1]), table.shape[0])
+    row = k.coordinate(numbers(*place.index[:-1]), table.shape[0], from_end=False)
     return table(row, place.index[-1])
 
 
@@ -138,7 +138,7 @@ def _embedding_grad_element(
     if padding is not None:
         is_padding = k.eq(k.cast(number, int64), k.number(padding))
         value = k.where(is_padding, k.const(0.0), value)
-    return (k.coordinate(number, rows), place.index[-1]), value
+    return (k.coordinate(number, rows, from_end=False), place.index[-1]), value
 
 
 embedding_grad: Final = Op(

@@ -74,7 +74,7 @@ def _picked(
     """Return the place with its coordinate along a dim replaced by a position."""
     at = list(place.index)
     if at:
-        at[dim] = k.coordinate(positions(*place.index), shape[dim])
+        at[dim] = k.coordinate(positions(*place.index), shape[dim], from_end=False)
     return at
 
 
@@ -223,7 +223,7 @@ def _index_select(torch: Any, x: Any, positions: Any, dim: int) -> Any:
 def _index_select_element(k: Elements, place: Place, x: Source, positions: Source, dim: int) -> Any:
     at = list(place.index)
     position = positions(*(at[dim] for _ in positions.shape))
-    at[dim] = k.coordinate(position, x.shape[dim])
+    at[dim] = k.coordinate(position, x.shape[dim], from_end=False)
     return x(*at)
 
 

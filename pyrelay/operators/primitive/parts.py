@@ -314,7 +314,7 @@ def _index_add_element(
     k: Elements, place: Place, x: Source, at: Source, source: Source, dim: int, alpha: Any
 ) -> Any:
     index = list(place.index)
-    index[dim] = k.coordinate(at(index[dim]), x.shape[dim])
+    index[dim] = k.coordinate(at(index[dim]), x.shape[dim], from_end=False)
     value = source(*place.index)
     if alpha == 1:
         return index, value

@@ -77,6 +77,10 @@ class Tensors:
         """Return the value as it is."""
         return value
 
+    def checked(self, elements: Any, value: Any, mask: Any) -> Any:
+        """Return the value as it is."""
+        return value
+
 
 class Arithmetic:
     """Torch's arithmetic with coordinates that all calls share."""
@@ -92,12 +96,13 @@ class Arithmetic:
         """Return the value of a coordinate."""
         return self._tensors.value(coordinate)
 
-    def coordinate(self, value: Any, size: Dim) -> Dim:
+    def coordinate(self, value: Any, size: Dim, *, from_end: bool = True) -> Dim:
         """Return a value as a coordinate."""
         name = f"v{len(self._tensors.along)}"
         whole = torch.as_tensor(value)
         extent = self._tensors.value(size)
-        self._tensors.along[name] = torch.where(whole < 0, whole + extent, whole)
+        is_behind = (whole < 0) & from_end
+        self._tensors.along[name] = torch.where(is_behind, whole + extent, whole)
         return self._tensors.places.coordinate(name, size)
 
 
