@@ -10,7 +10,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # reached, pip takes torch from the index that it is set up with. `make TORCH_INDEX=` asks only that.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit kernels gpu newer slow lowerings sweep round-trip bench clean
+.PHONY: lenet test lint unit kernels gpu newer slow lowerings sweep round-trip bench benchmark clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
@@ -106,6 +106,11 @@ round-trip: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.python_again \
 	    -m "not slow and not gpu" tests/features tests/models tests/seed tests/relay tests/unit
 
+# pyrelay on a CPU against its peers, in ten minutes on two idle cores: a table, and docs/performance.svg.
+benchmark: $(VENV)/.dev
+	$(PIP) --editable ".[benchmarks]"
+	$(BIN)/python -m benchmarks.performance
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py
 	$(BIN)/python benchmarks/compile_time.py
@@ -113,7 +118,6 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python benchmarks/maml.py
 	$(BIN)/python benchmarks/vmap.py
-	$(BIN)/python benchmarks/functions.py
 	$(BIN)/python benchmarks/specialise.py
 	$(BIN)/python benchmarks/gpu.py
 

@@ -45,13 +45,15 @@ class Effort:
 
 @dataclass(frozen=True)
 class Timing:
-    """What one candidate took, in seconds a call; `first` includes compiling."""
+    """What one candidate took, in seconds a call; `first` includes compiling, and `second` is the
+    first call of a second process, where it was taken."""
 
     median: float
     p10: float
     p90: float
     first: float
     calls: int
+    second: float | None = None
 
 
 def compare(
@@ -112,25 +114,41 @@ class Report:
         self._baseline = baseline
         self._facts = {**facts, **machine(), "versions": versions(packages)}
         self._cases: dict[str, dict[str, Timing]] = {}
+        self._limits: dict[str, float] = {}
 
-    def add(self, case: str, timings: dict[str, Timing]) -> None:
-        """Take the timings of one case."""
+    def add(self, case: str, timings: dict[str, Timing], limit: float | None = None) -> None:
+        """Take the timings of one case, and the ratio of kernels that are written by hand for it,
+        where it is known."""
         self._cases[case] = timings
+        if limit is not None:
+            self._limits[case] = limit
+
+    def add_second(self, seconds: Mapping[str, Mapping[str, float]]) -> None:
+        """Take what the first calls in a second process took, by case and candidate."""
+        for case, found in seconds.items():
+            timings = self._cases[case]
+            for name, taken in found.items():
+                timings[name] = dataclasses.replace(timings[name], second=taken)
 
     def print(self) -> None:
         """Print all cases in one table; a ratio above 1 is faster than the baseline."""
         table = Table(title=self._title, caption=f"ratio: times faster than {self._baseline}")
         for heading in ("case", "candidate"):
             table.add_column(heading)
-        for heading in ("median", "p10", "p90", "ratio", "first call"):
+        for heading in ("median", "p10", "p90", "ratio", "first call", "second process"):
             table.add_column(heading, justify="right")
         for case, timings in self._cases.items():
             for index, (name, t) in enumerate(timings.items()):
                 times = (f"{s * 1e6:,.1f} us" for s in (t.median, t.p10, t.p90))
                 ratio = f"{self._ratio(timings, t):.2f}"
-                table.add_row("" if index else case, name, *times, ratio, f"{t.first:.2f} s")
+                second = "" if t.second is None else f"{t.second:.2f} s"
+                table.add_row(
+                    "" if index else case, name, *times, ratio, f"{t.first:.2f} s", second
+                )
+            if case in self._limits:
+                table.add_row("", "by hand", "", "", "", f"{self._limits[case]:.2f}")
             table.add_section()
-        Console(width=110).print(table)
+        Console(width=120).print(table)
 
     def save(self, file: Path) -> None:
         """Write everything as JSON."""
@@ -142,6 +160,8 @@ class Report:
             for case, timings in self._cases.items()
         }
         data = {"title": self._title, "baseline": self._baseline, **self._facts, "cases": cases}
+        if self._limits:
+            data["by hand"] = self._limits
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(data, indent=1) + "\n")
         Console().print(f"wrote {file}")

@@ -142,7 +142,7 @@ def test_every_dependency_is_pinned_for_the_tests() -> None:
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
     groups = PROJECT["dependency-groups"]
-    wanted = [*project["dependencies"], *extras["examples"]]
+    wanted = [*project["dependencies"], *extras["examples"], *extras["benchmarks"]]
     wanted += [d for d in (*groups["test"], *groups["lint"]) if isinstance(d, str)]
     names = {re.split(r"[\[<>=; ]", d)[0].lower() for d in wanted}
     assert names - pinned == set()

@@ -5,35 +5,16 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Tensor, int64, options, relay
+from benchmarks.cases.loops import kalman as plain_kalman
+from benchmarks.cases.loops import viterbi
+from pyrelay import Dim, Float, Int, Tensor, options, relay
 from tests.unit.lower_c.functions.compared import counted
 
 pytestmark = pytest.mark.host("lowerings are chosen here")
 
 N, S, K = Dim("N"), Dim("S"), Dim("K")
 Vector = Tensor[Float, (S,)]
-
-
-@relay
-def viterbi(
-    seen: Tensor[int64, (N,)],
-    moves: Tensor[Float, (S, S)],
-    shown: Tensor[Float, (S, K)],
-    first: Tensor[Float, (S,)],
-) -> Tensor[Float, (S,)]:
-    score = first
-    for t in range(len(seen)):
-        score = relay.amax(score[:, None] + moves, dim=0) + shown[:, seen[t]]
-    return score
-
-
-@relay
-def kalman(
-    n: Int, f: Tensor[Float, (4, 4)], p: Tensor[Float, (4, 4)], q: Tensor[Float, (4, 4)]
-) -> Tensor[Float, (4, 4)]:
-    for _ in range(n):
-        p = f @ p @ f.T + q
-    return p
+kalman = relay(plain_kalman)
 
 
 @relay

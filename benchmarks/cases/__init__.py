@@ -1,0 +1,10 @@
+"""The cases of `benchmarks/performance.py`, in the order of its table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from . import elements, loops, networks
+from .case import Case
+
+CASES: Final[tuple[Case, ...]] = (*networks.CASES, *elements.CASES, *loops.CASES)
