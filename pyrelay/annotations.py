@@ -1,4 +1,4 @@
-"""What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Ref`,
+"""Annotations of signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Ref`,
 `Model`, `Params`, `Optimizer`.
 
 For stock type checkers `Tensor` is `Annotated` and an element type is `Any`, so annotated programs

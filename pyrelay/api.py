@@ -1,4 +1,4 @@
-"""What scripts call: functions over functions, models, updates, export.
+"""The functions that scripts call: functions over functions, models, updates, export.
 
 The same names inside `@relay` code are intrinsics of the language and mean the same.
 """

@@ -38,7 +38,7 @@ class Cpu:
 
     @property
     def key(self) -> str:
-        """What distinguishes it from processors that run other machine code."""
+        """The features that distinguish it from processors that run other machine code."""
         return f"{self.machine} {self.name} {' '.join(sorted(self.features))}"
 
 

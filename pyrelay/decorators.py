@@ -68,7 +68,7 @@ class Operator(Routine):
 
     @property
     def __signature__(self) -> Signature:
-        """What `help` and `inspect.signature` show."""
+        """The text that `help` and `inspect.signature` show."""
         from .ir.declaration.op_signature import signature  # only help asks
 
         return signature(self.__relay__)
@@ -96,14 +96,14 @@ class Function(Routine):
 
     @cached_property
     def __wrapped__(self) -> Callable[..., Any]:
-        """What a script calls: where `inspect` finds the signature."""
+        """The callable of a script, where `inspect` finds the signature."""
         from . import api  # brings in the runtime
 
         return getattr(api, self.__relay__.value)
 
     @property
     def __doc__(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """What `help` shows."""
+        """The text that `help` shows."""
         return self.__wrapped__.__doc__
 
     def __repr__(self) -> str:

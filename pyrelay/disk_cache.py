@@ -39,7 +39,7 @@ _BETWEEN: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a cache occupies."""
+    """The disk space of a cache."""
 
     entries: int
     size: int

@@ -1,4 +1,4 @@
-"""What the clauses of a match cover: the values that none matches, the clauses that never win.
+"""Coverage of a match: the values that no clause matches, the clauses that never win.
 
 The matrix algorithm of Maranget, "Warnings for pattern matching" (JFP 2007): a matrix has a row
 for each clause and a column for each place in the value; it is split by the constructors that
@@ -108,7 +108,7 @@ class _Matrix:
 @final
 @dataclass(slots=True)
 class _Found:
-    """What the walk knows so far."""
+    """The state of the walk."""
 
     useful: set[int] = field(default_factory=set[int])
     winners: dict[int, dict[int, None]] = field(default_factory=dict[int, dict[int, None]])

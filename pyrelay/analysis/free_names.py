@@ -1,4 +1,4 @@
-"""What functions take from around them: variables, sizes, and the values of sizes.
+"""The free names of functions: variables, sizes, and the values of sizes.
 
 One walk over a global function, in order of evaluation, summarises it and every function inside.
 """
@@ -20,7 +20,7 @@ from .retype import types_in
 @final
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a function mentions, each in order of first mention."""
+    """The mentions of a function, each in order of first mention."""
 
     free: tuple[Var, ...]
     """The variables bound outside."""
@@ -44,7 +44,7 @@ def names_in(parts: Iterable[Type | Dim]) -> Iterator[str]:
 @final
 @dataclass(slots=True)
 class _Gathered:
-    """What has been seen of one function so far."""
+    """The names seen of one function so far."""
 
     used: dict[Var, None] = field(default_factory=dict[Var, None])
     bound: set[Var] = field(default_factory=set[Var])
@@ -52,7 +52,7 @@ class _Gathered:
     taken: dict[Dim, None] = field(default_factory=dict[Dim, None])
     params: set[Dim] = field(default_factory=set[Dim])
     shown: dict[Dim, None] = field(default_factory=dict[Dim, None])
-    """What is shown where the walk is, a scope's dims on top of those around it."""
+    """The dims shown at the walk's position, a scope's on top of those around it."""
     has_type_variables: bool = False
 
     def summary(self) -> Summary:

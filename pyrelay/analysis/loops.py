@@ -72,7 +72,7 @@ class Part:
 @final
 @dataclass(slots=True)
 class Round:
-    """What every round evaluates that goes on."""
+    """The expressions that every continuing round evaluates."""
 
     bindings: list[Binding] = field(default_factory=list[Binding])
     made: dict[Expr, Expr | Part] = field(default_factory=dict[Expr, "Expr | Part"])

@@ -1,4 +1,4 @@
-"""What the names in a declared type stand for where the type is used."""
+"""Instantiation of the names in a declared type at its uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..ir.types import (
 
 @final
 class Matching:
-    """What the names in declared types stand for, by name."""
+    """The instances of the names in declared types."""
 
     def __init__(self) -> None:
         self.dims: Final[dict[str, Dim]] = {}

@@ -38,7 +38,7 @@ def in_range(module: Module) -> frozenset[Call]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """What holds in a branch: one atom is below another."""
+    """A fact of a branch: one atom is below another."""
 
     lower: Expr
     upper: Expr

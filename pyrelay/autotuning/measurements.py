@@ -1,4 +1,4 @@
-"""What was measured before, kept on disk: the winner by the key of the measurement.
+"""Measurements kept on disk: the winner by the key of the measurement.
 
 A key has what was measured, and where: on which processor, with which torch, on how many threads;
 or on which other device.

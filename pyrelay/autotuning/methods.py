@@ -41,7 +41,7 @@ Function: TypeAlias = Callable[..., Any]
 @final
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What is called: the operator with its attributes as text, the methods beside its own body,
+    """A call: the operator with its attributes as text, the methods beside its own body,
     and for each operand which of its sizes the types leave open."""
 
     name: str

@@ -30,7 +30,7 @@ _BLOCK: Final = 4e-5
 """Seconds that the calls between two looks at the clock should take together."""
 
 _MARGIN: Final = 0.9
-"""What a function must take of the first one's time to be chosen in its place."""
+"""The fraction of the first function's time below which another is chosen in its place."""
 
 _HOPELESS: Final = 2.0
 """How many times slower than the best a function may be to take part in the next round."""

@@ -28,7 +28,7 @@ from .annotate import annotated
 from .load import LoadError, forget, functions, is_text, load, load_text
 
 _Key: TypeAlias = tuple[str, str, tuple[str, int, int] | None]
-"""What makes two diagnostics the same mistake: the code, the title and the place."""
+"""The identity of a mistake: the code, the title and the place."""
 
 _MOST_FIXES: Final = 1_000
 """Fixes that make each other necessary end here."""

@@ -140,7 +140,7 @@ class RelayWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What checking found in a program without mistakes; `str(report)` shows it."""
+    """The result of checking a program without mistakes; `str(report)` shows it."""
 
     warnings: tuple[Diagnostic, ...] = ()
 

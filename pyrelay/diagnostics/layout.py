@@ -15,7 +15,7 @@ _TAB: Final = 4
 
 
 class Role(Enum):
-    """What a piece of a rendered diagnostic is, for whoever colours it."""
+    """The role of a piece of a rendered diagnostic, which decides its colour."""
 
     ERROR = auto()
     WARNING = auto()

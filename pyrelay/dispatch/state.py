@@ -1,5 +1,5 @@
-"""What the code around a call includes and excludes: a contextvar, so a thread starts with nothing
-and an asyncio task with what its parent had.
+"""The keys that the code around a call includes and excludes: a contextvar, so a thread starts with
+nothing and an asyncio task with what its parent had.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of the table can matter to a program: the operators whose calls it must dispatch.
+"""The view of a program on the table: the operators whose calls it must dispatch.
 
 A program is compiled for a view. What a call's keys are, but for the dtypes of its operands, is
 known for the whole program when it is called; so of each registration there is left the set of
@@ -30,7 +30,7 @@ Need: TypeAlias = frozenset[Key]
 @final
 @dataclass(frozen=True, slots=True)
 class View:
-    """What may apply to any operator, and what to single ones."""
+    """The entries for any operator, and those for single ones."""
 
     fallbacks: frozenset[Need] = frozenset()
     operators: frozenset[tuple[Op, frozenset[Need]]] = frozenset()

@@ -111,7 +111,7 @@ class FlowConstraint:
     function: Function | None
     kind: str
     value: Expr | None = None
-    """What arrives, where its sizes may be compared while running."""
+    """The arriving value, where its sizes may be compared while running."""
     name: str = ""
     """The annotated name."""
     adapt: Callable[[Type, Type], Type] | None = None

@@ -1,4 +1,4 @@
-"""What inference knows of dtypes: those of number literals are weak, and rise as values meet."""
+"""Dtypes in inference: those of number literals are weak, and rise as values meet."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Scheme:
 
 @final
 class Generator:
-    """Gives every node of a group of functions its type. One use: walk, then read the tables."""
+    """Assigns a type to every node of a group of functions. One use: walk, then read the tables."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class Generator:
         self.around: Final[dict[Function, Function | None]] = {}
         """The local functions, each with the one around it."""
         self._own: Substitution = Substitution({}, {})
-        """What the type parameters of the local functions around stand for."""
+        """The type arguments of the local functions around."""
         self._shown: frozenset[str] = frozenset()  # the sizes that parameters around name
         self._instances: Final[dict[Function, Substitution]] = {}
         self._place: Place | None = None

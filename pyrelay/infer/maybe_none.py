@@ -29,12 +29,12 @@ from .transforms import TransformConstraint
 @final
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What waiting constraints will fill open types with."""
+    """The sources from which waiting constraints will fill open types."""
 
     flows: Mapping[TypeHole, list[Type]]
-    """What arrives at an open type, from joins and annotated places."""
+    """The types that arrive at an open type, from joins and annotated places."""
     computed: AbstractSet[TypeHole]
-    """What operators, fields and functions that are not known yet will give."""
+    """The open results of operators, fields and functions that are not known yet."""
 
     def behind(self, hole: TypeHole) -> list[Type]:
         """Return the types that arrive at an open one, on all ways: known ones, and open ones."""

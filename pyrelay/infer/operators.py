@@ -60,7 +60,7 @@ SIZE_ARITHMETIC: Final[Mapping[Op, Callable[..., Dim]]] = {
     maximum_op: maximum,
     minimum_op: minimum,
 }
-"""What each operator does to integers that carry a dim."""
+"""The action of each operator on integers that carry a dim."""
 
 
 class StaticNeeded(Exception):  # noqa: N818  becomes a diagnostic at the call
@@ -92,13 +92,13 @@ class OperatorCall:
     result: Type
     attr_types: Mapping[Expr, Type]
     own: Substitution
-    """What the type parameters of the local functions around stand for."""
+    """The type arguments of the local functions around."""
     common: AnyDType | None = None
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     sizes: dict[Expr, Dim] = field(default_factory=dict[Expr, Dim])
     """Integers used as sizes whose value only the running program knows, with their dims."""
     reading: Reading | None = None
-    """What the call means, where the syntax has several meanings."""
+    """The meaning of the call, where the syntax has several."""
     projection: int | None = None
     """Set when `value[i]` turned out to be a field of a tuple."""
     on_text: bool = False

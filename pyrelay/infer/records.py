@@ -1,4 +1,4 @@
-"""What inference knows of data types: sizes of a value's own, fields by name, optionals."""
+"""Data types in inference: sizes of a value's own, fields by name, optionals."""
 
 from __future__ import annotations
 

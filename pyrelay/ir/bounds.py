@@ -1,4 +1,4 @@
-"""What is certain about a dim when every named size is at least zero; the larger and the smaller of
+"""Facts about a dim that hold when every named size is at least zero; the larger and the smaller of
 two dims, simplified by it.
 
 The answer "no" means "not provable here", never "false".

@@ -47,7 +47,7 @@ from .types import (
 Value: TypeAlias = "Expr | bool | int | float | str"
 """An expression, or a number or string that stands for itself."""
 Callee: TypeAlias = "Expr | Op | str"
-"""What is called: an expression, an operator, an operator's name, or `@` and a function's name."""
+"""A callee: an expression, an operator, an operator's name, or `@` and a function's name."""
 
 NAME: Final = "<built>"
 """The name of the text that messages about a built module show."""

@@ -33,7 +33,7 @@ from .traverse import children, pre_order
 _ANY: Final = "any function that escapes"
 _ATOMS: Final = (Var, Constant, GlobalVar, Constructor)
 _SILENT: Final = (*_ATOMS, Function)
-"""What does nothing when it is evaluated."""
+"""Nodes whose evaluation has no effect."""
 _Callee: TypeAlias = "str | Function"
 """A global function by name, a local one, or `_ANY` (no function has that name)."""
 

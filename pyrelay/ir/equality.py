@@ -83,7 +83,7 @@ class _Free:
 
 Token: TypeAlias = "str | _Free | Op | Type | TensorData | None"
 _Work: TypeAlias = "Expr | Pattern | Binding | Clause | _Bound | _Scope | Token"
-"""What waits on the stack: a part to walk, a scope to go back to, or a token to give."""
+"""An item of the stack: a part to walk, a scope to restore, or a token to yield."""
 _Node: TypeAlias = (
     GlobalVar
     | Constant

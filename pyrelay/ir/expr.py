@@ -44,7 +44,7 @@ NO_ATTRS: Final[Attrs] = MappingProxyType({})
 
 
 class Flavour(Enum):
-    """What the bindings of a let block may do; the effect analysis decides."""
+    """The effects that the bindings of a let block may have; the effect analysis decides."""
 
     PURE = "pure"
     IMPURE = "impure"

@@ -1,4 +1,4 @@
-"""What a name in a user's program can mean to the compiler, recognised by identity.
+"""Names in a user's program with a meaning to the compiler, recognised by identity.
 
 A Python object that means something to `translate` carries it in an attribute `__relay__`: an
 operator (`Op`), an `Intrinsic`, or a definition (`translate.source.definition`).

@@ -117,7 +117,7 @@ def attribute(
 
 
 class Promotion(Enum):
-    """What happens to the dtypes of the operands marked `promote`."""
+    """The promotion of the dtypes of the operands marked `promote`."""
 
     NONE = "none"
     COMMON = "common"
@@ -127,7 +127,7 @@ class Promotion(Enum):
 
 
 class Effect(Flag):
-    """What a computation may do besides giving its value."""
+    """The effects of a computation besides its value."""
 
     NONE = 0
     STATE = auto()
@@ -189,7 +189,7 @@ class Clash(Exception):  # noqa: N818  becomes a diagnostic once the solver adds
 
 
 class Solver(Protocol):
-    """What a type rule may ask of inference."""
+    """The interface of inference to a type rule."""
 
     def resolve(self, ty: Type) -> Type:
         """Return the type with everything known so far filled in."""

@@ -78,7 +78,7 @@ AnyDType: TypeAlias = DType | DTypeHole
 
 
 class Kind(Enum):
-    """What a type parameter ranges over."""
+    """The kind of a type parameter."""
 
     TYPE = "Type"
     DIM = "Dim"

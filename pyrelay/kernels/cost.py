@@ -1,4 +1,4 @@
-"""What a kernel moves and computes, found by reading it: bytes and operations as dims.
+"""The cost of a kernel, found by reading it: bytes moved and operations, as dims.
 
 A leaf is read once for each element that some place asks for, however many places do: what is near
 is in the cache. A value that is computed for fewer places than the loop has counts for these.
@@ -23,7 +23,7 @@ from .recording import FOUND, Recording, read_scatter
 @final
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one run of a kernel moves and computes."""
+    """The cost of one run of a kernel."""
 
     read: Mapping[Var, Dim]
     """For each parameter, how many of its elements are read."""

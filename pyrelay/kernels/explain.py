@@ -1,4 +1,4 @@
-"""What was fused, what was not and why, as text for the user.
+"""The report on fusion for the user: what was fused, what was not, and why.
 
 One table for each region, and one for what stands outside of any: a line for each kernel and each
 call of torch, with the bytes it reads and writes, the operations it takes and the user's lines it

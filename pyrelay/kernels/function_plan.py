@@ -1,4 +1,4 @@
-"""What each function of a program becomes in the code of functions: Python of the host, or C.
+"""The plan for each function of a program, in Python of the host or in C.
 
 A function is *in place* when it is only called directly, from one place outside itself, and its
 calls of itself are all in tail position: its body stands at that place, in a `while` loop if it

@@ -24,7 +24,8 @@ from .places import Places
 from .reading import dtype_of, shape_of
 
 Space: TypeAlias = tuple[DType, Structure]
-"""What sums of products in one kernel have in common: their dtype, and the places they are over."""
+"""The signature of sums of products that share a kernel: their dtype, and the places they are
+over."""
 
 
 class Kind(Enum):

@@ -38,8 +38,8 @@ from .places import Places
 
 
 class Supplier(Protocol):
-    """What a reader does not know: the arithmetic, and the elements of leaves. Values that it
-    makes are hashable; equal ones are the same value."""
+    """The interpretation that a reader is given: the arithmetic, and the elements of leaves. Values
+    that it makes are hashable; equal ones are the same value."""
 
     @property
     def places(self) -> Places:

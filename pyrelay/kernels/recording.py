@@ -76,7 +76,7 @@ for _name in ("pow", "function"):
 @final
 @dataclass(slots=True)
 class Recording:
-    """What was read and computed, in order. `is_leaf` returns whether a variable bound inside
+    """The reads and computations, in order. `is_leaf` returns whether a variable bound inside
     is read like a parameter."""
 
     is_leaf: Callable[[Var], bool] = lambda var: False

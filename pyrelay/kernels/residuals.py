@@ -1,4 +1,4 @@
-"""What gradients save: the bytes between a forward function and its backward function.
+"""Residuals of gradients: the bytes between a forward function and its backward function.
 
 Read off the program as the gradients left it. A value that a forward function saves counts once,
 however often it is saved; arguments, and views of what is saved anyway, count nothing. What
@@ -103,7 +103,7 @@ def _of_type(ty: Type, *, is_given: bool = False) -> _Value:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Scope:
-    """What the variables of a function stand for in one call of it, and its type parameters."""
+    """The values of the variables and type parameters of a function in one call of it."""
 
     known: dict[Expr, _Value]
     types: Substitution

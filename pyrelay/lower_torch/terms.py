@@ -27,7 +27,7 @@ Make: TypeAlias = Callable[..., ast.expr]
 
 
 class Form(Enum):
-    """What a value is at run time, as far as the compiler knows."""
+    """The representation of a value at run time, as far as the compiler knows it."""
 
     TENSOR = "a tensor"
     NUMBER = "a Python number"
@@ -71,7 +71,7 @@ class Term:
 
 
 class Context(Protocol):
-    """What the function under construction supplies to the calls in it."""
+    """The surroundings that the function under construction supplies to the calls in it."""
 
     @property
     def code(self) -> Code:

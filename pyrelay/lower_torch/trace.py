@@ -79,7 +79,7 @@ class _IsTensor(type):
 
 @final
 class _TensorClass(metaclass=_IsTensor):
-    """What a body sees as `torch.Tensor`."""
+    """The stand-in for `torch.Tensor` in a body."""
 
 
 @final

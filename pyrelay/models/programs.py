@@ -25,7 +25,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Name:
-    """What a name stands for."""
+    """The value of a name."""
 
     name: str
 

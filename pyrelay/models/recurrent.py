@@ -28,7 +28,7 @@ TORCH_NAMES: Final = {
     "bias_ih": "from_input.bias",
     "bias_hh": "from_state.bias",
 }
-"""What torch calls the parameters of a cell: `cell.load_state_dict(sd, rename=TORCH_NAMES)`."""
+"""torch's names of the parameters of a cell: `cell.load_state_dict(sd, rename=TORCH_NAMES)`."""
 
 
 @relay_model

@@ -19,7 +19,7 @@ TORCH_NAMES: Final = {
     "self_attn.out_proj.weight": "out_proj.weight",
     "self_attn.out_proj.bias": "out_proj.bias",
 }
-"""What `torch.nn.TransformerEncoderLayer` calls the parameters that have other names here:
+"""The names in `torch.nn.TransformerEncoderLayer` of the parameters that have other names here:
 `block.load_state_dict(sd, rename=TORCH_NAMES)`."""
 
 

@@ -27,7 +27,7 @@ Body: TypeAlias = "Callable[[tuple[Value, ...], Mapping[str, Any]], Value | None
 
 
 class Tier(Enum):
-    """What an operator is to transforms and backends."""
+    """The tier of an operator, as transforms and backends see it."""
 
     SCALAR = "scalar primitive"
     PRIMITIVE = "primitive"

@@ -57,7 +57,7 @@ _FOR_CALLS: Final[tuple[Pass, ...]] = (
 )
 
 EVALUATED: Final[Pipeline] = (TYPED, ANF, GRAD)
-"""What the reference evaluator runs: nothing is optimised."""
+"""The pipeline of the reference evaluator: nothing is optimised."""
 
 DEBUGGED: Final[Pipeline] = (
     TYPED,
@@ -66,13 +66,13 @@ DEBUGGED: Final[Pipeline] = (
     GRAD,
     Phase("simplified", (GroupByEffect(),)),
 )
-"""What a debugger steps through: each function of the source is one frame."""
+"""The pipeline of debugging: each function of the source is one frame."""
 
 FUSIBLE: Final[Pipeline] = (
     *EVALUATED,
     Phase("simplified", (*_ALGEBRA, UpdateInPlace(), GroupByEffect())),
 )
-"""What fusion makes kernels of."""
+"""The pipeline up to fusion."""
 
 
 def called(gradients: tuple[int, ...] | None = None) -> Pipeline:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Option: TypeAlias = T | Some[T] | None
 
     class ListResult(list[T]):
-        """What a call gives where the annotation says `List[T]`."""
+        """The result of a call annotated as `List[T]`."""
 
         def to_list(self) -> list[T]:
             """Return the elements as a list of Python's own."""

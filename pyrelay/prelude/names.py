@@ -1,4 +1,4 @@
-"""What Python names of the prelude mean to the compiler, and are in a script."""
+"""The Python names of the prelude: their meanings to the compiler, and their values in a script."""
 
 from __future__ import annotations
 

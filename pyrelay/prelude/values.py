@@ -128,8 +128,8 @@ class Option(Generic[T_co]):
 
 @final
 class Present:
-    """What `Some(value)` gives where the value is None or such an object itself: an optional that
-    has it. An optional that has any other value is that value."""
+    """The result of `Some(value)` where the value is None or such an object itself: an optional
+    that has it. An optional that has any other value is that value."""
 
     __slots__ = ("value",)
     __match_args__ = ("value",)

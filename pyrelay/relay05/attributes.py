@@ -17,7 +17,8 @@ REQUIRED: Final = Missing.REQUIRED
 
 
 class Refused(Exception):  # noqa: N818  becomes a diagnostic at the call
-    """What a call asks for has no meaning here: the message goes on after the operator's name."""
+    """Raised for a call whose attributes have no meaning here; the message continues after the
+    operator's name."""
 
     def __init__(self, message: str, help: str | None = None) -> None:  # noqa: A002
         super().__init__(message)

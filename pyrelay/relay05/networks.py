@@ -262,7 +262,7 @@ _REWRITTEN: Final = {
     "auto_scheduler_rewritten_layout": only(""),
     "meta_schedule_original_shape": only(()),
 }
-"""What Relay's schedulers write of weights whose layout they have changed."""
+"""The attributes that Relay's schedulers write of weights whose layout they have changed."""
 _TRANSPOSED: Final = {
     "out_dtype": _DTYPE,
     "transpose_a": Attribute(attributes.flag, default=False),

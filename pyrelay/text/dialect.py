@@ -30,7 +30,7 @@ from .lexis import SUFFIXES, VERSION
 @final
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What the words of a language mean.
+    """The vocabulary of a language.
 
     Attributes:
         header: The name and version in its header line.

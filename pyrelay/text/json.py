@@ -28,7 +28,7 @@ from .json_fields import check_fields
 from .json_places import node_place, syntax_place
 
 Json: TypeAlias = Any
-"""What `json` reads and writes."""
+"""A value that `json` reads and writes."""
 
 _FORMAT: Final = "pyrelay-ir 1"
 
@@ -42,7 +42,7 @@ _DAMAGE: Final = (
     TypeError,
     ValueError,
 )
-"""What nodes of a document that was changed may raise while they are put together."""
+"""Exceptions of the construction of nodes from a modified document."""
 
 
 def to_json(program: Module | Expr) -> str:

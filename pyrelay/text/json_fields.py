@@ -1,4 +1,4 @@
-"""What the fields of nodes may hold, read off their dataclasses: a document that was changed must
+"""The types of the fields of nodes, read off their dataclasses: a modified document must
 not make nodes that no other code would."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What no text may exceed: the nesting of types and patterns, and the digits of a number.
+"""Limits of texts: the nesting of types and patterns, and the digits of a number.
 
 Expressions may nest as deep as memory lasts; types and patterns are walked by plain recursion, here
 and in every pass, since nobody writes deep ones.

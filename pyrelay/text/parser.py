@@ -53,7 +53,7 @@ _WORDS: Final = {
     "NONE": "`None`",
     "$END": "the end of the text",
 }
-"""What a terminal is called in a message; those that are fixed words are shown as they are."""
+"""The names of terminals in messages; fixed words are shown as they are."""
 
 NOTHING: Final = Library(lambda: EMPTY)
 """A library without anything."""

@@ -14,7 +14,8 @@ _NUMBERED: Final = re.compile(r"_\d+$")
 
 @final
 class VarNames:
-    """Gives each variable its hint, or what makes it unique, in the order in which they come."""
+    """Names each variable by its hint, with a suffix where it is not unique, in the order in which
+    they come."""
 
     def __init__(self) -> None:
         self._names: Final = Names()

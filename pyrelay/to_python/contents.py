@@ -1,4 +1,4 @@
-"""What a module mentions that its file must define, each in order of first mention."""
+"""The definitions that the file of a module needs, each in order of first mention."""
 
 from __future__ import annotations
 

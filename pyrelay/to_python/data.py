@@ -28,7 +28,7 @@ from . import syntax
 from .names import Identifiers
 
 LIBRARY_TYPES: Final = {LIST: "List", OPTION: "Option", TREE: "Rose", NAT: "Nat"}
-"""What data types of the prelude are called in `pyrelay.prelude`."""
+"""The names of the prelude's data types in `pyrelay.prelude`."""
 
 LIBRARY_CLASSES: Final = {
     (LIST, "Cons"): "Cons",
@@ -39,12 +39,12 @@ LIBRARY_CLASSES: Final = {
     (OPTION, "Some"): "Some",
     (OPTION, "None"): "Nothing",
 }
-"""What constructors of the prelude are called there."""
+"""The names of the prelude's constructors there."""
 
 
 @final
 class DataNames:
-    """What the data types of a module, their constructors and their parameters are called."""
+    """The names of the data types of a module, their constructors and their parameters."""
 
     def __init__(self, module: Module, names: Identifiers) -> None:
         self.types: Final[dict[str, str]] = {}

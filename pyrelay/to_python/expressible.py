@@ -1,4 +1,4 @@
-"""What is one Python expression: literals where they stand, and bodies without statements."""
+"""Which values are single Python expressions: literals in place, and bodies without statements."""
 
 from __future__ import annotations
 

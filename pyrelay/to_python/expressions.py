@@ -49,8 +49,8 @@ _MOST_PARTS: Final = 12
 @final
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all bodies of one function share. `kept` are the variables that keep a name, `uses`
-    counts the mentions of each, `witnesses` show the sizes found while the program runs."""
+    """The state that all bodies of one function share. `kept` are the variables that keep a name,
+    `uses` counts the mentions of each, `witnesses` show the sizes found while the program runs."""
 
     file: File
     names: Identifiers
@@ -58,7 +58,7 @@ class Surroundings:
     uses: Mapping[Expr, int]
     witnesses: Mapping[str, tuple[Witness, ...]]
     known: dict[Var, ast.expr] = field(default_factory=dict[Var, ast.expr])
-    """What a variable is mentioned as: its name, or what it is another name of."""
+    """The text of a variable's mention: its name, or that of the value it aliases."""
     functions: dict[Expr, tuple[str, ...]] = field(default_factory=dict[Expr, tuple[str, ...]])
     """The parameter names of the functions that have been printed."""
     first: set[Expr] = field(default_factory=set[Expr])

@@ -1,4 +1,5 @@
-"""What the functions of one Python file share: imports, sizes, constants, the names of functions.
+"""The state that the functions of one Python file share: imports, sizes, constants, the names of
+functions.
 
 All names that a file may define are taken before the first function is printed, so that no local
 name hides one; what is mentioned in the end is defined, and nothing else.

@@ -43,7 +43,7 @@ class ModelParts:
 @final
 @dataclass(slots=True)
 class KnownValues:
-    """What was found out of expressions while the names stood for what they stand for now."""
+    """Facts about expressions, valid for the present bindings of names."""
 
     version: int = -1
     found: dict[tuple[ast.expr, bool], Static | None] = field(
@@ -113,7 +113,7 @@ class Context:
     uses: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
     """The names that the expression or statement under translation reads itself, and where."""
     computed: dict[Expr, Instance] = field(default_factory=dict[Expr, Instance])
-    """What arithmetic on records of a model's parameters gives: such records again."""
+    """The results of arithmetic on records of a model's parameters: such records again."""
 
     @property
     def definition(self) -> Definition:

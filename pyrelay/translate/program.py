@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
 """The models that a function mentions, with the static arguments of the first mention."""
 Needs: TypeAlias = Mapping[Definition | Implicit, Mapping[str, StaticValue]]
-"""What a function requires of its callers: models, and implicit values."""
+"""The requirements of a function on its callers: models, and implicit values."""
 
 
 @final
@@ -105,7 +105,7 @@ class Program:
         """The functions that `relay.with_params` gives, by what they are made of."""
         self.sites: Final[dict[Instance, Sites]] = {}
         self.summaries: Final[dict[Unit, Summary]] = {}
-        """What functions share with their parameters, as far as it has been asked for."""
+        """The aliases between functions and their parameters, computed on demand."""
         self.pending: Final[deque[Instance]] = deque()
         self.done: Final[set[Instance]] = set()
         self.model_vars: Final[list[ModelVar]] = []

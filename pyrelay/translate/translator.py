@@ -199,7 +199,7 @@ class TranslationError(CheckError):
 @final
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What `translate` is given."""
+    """The arguments of `translate`."""
 
     definition: Definition
     statics: Mapping[str, StaticValue]

@@ -150,7 +150,7 @@ class MixedDevices:
 
     function: str
     placed: tuple[tuple[str, Span, tuple[str, ...]], ...]
-    """What was passed: its name, where it is declared, and the devices of the tensors in it."""
+    """An argument: its name, where it is declared, and the devices of the tensors in it."""
     target: str
     """The device to which the others are best moved."""
 

@@ -119,7 +119,7 @@ class NotRegistered:
 
 @dataclass(frozen=True, slots=True)
 class WrongImplementation:
-    """What is registered cannot be called with the arguments of the operator.
+    """A registered implementation cannot be called with the arguments of the operator.
 
     An implementation gets the operands by position and the attributes by name, as the operator
     declares them. One that is to see any operator as a call takes one argument: `boxed=True`, or a

@@ -39,7 +39,7 @@ class SharedList:
 
 @dataclass(frozen=True, slots=True)
 class NotGrown:
-    """What is changed is no list of the function's own.
+    """A list that is changed is not the function's own.
 
     Only the list of a local name that the function itself has given one can be changed, by `append`
     and the like: what a caller passes, or a function around holds, never changes.

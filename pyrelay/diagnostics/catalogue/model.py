@@ -196,7 +196,7 @@ class SecondOptimizer:
 
 @dataclass(frozen=True, slots=True)
 class UnknownOptimizer:
-    """What is given as an optimiser is none that a program can hold."""
+    """An argument for an optimiser is none that a program can contain."""
 
     span: Span
     name: str
@@ -354,7 +354,7 @@ class NoGraph:
 
 @dataclass(frozen=True, slots=True)
 class WrongOptimizerState:
-    """What an optimiser is to go on from was saved by another kind, or for another model.
+    """A saved state of an optimiser is of another kind, or of another model.
 
     `opt.state_dict(model)` gives what `opt.load_state_dict(model, state)` takes.
     """

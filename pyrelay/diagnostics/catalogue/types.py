@@ -18,7 +18,7 @@ class Cast:
 
     @property
     def help(self) -> str:
-        """What to write."""
+        """The suggested text."""
         return f"cast it: {_cast(self.operand, self.dtype)}"
 
     @property
@@ -74,7 +74,7 @@ class ArgumentMismatch:
     way: str | None
     cast: Cast | None = None
     witness: tuple[str, Label] | None = None
-    """What a parameter with type parameters has to be here, and because of which argument."""
+    """The required type of a polymorphic parameter here, and the argument that requires it."""
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
@@ -290,7 +290,7 @@ class QuantifiedType:
     what: str
     parameter: str
     holder: str | None
-    """What could have the type parameter; None for a local function, which says its own."""
+    """The owner of the type parameter; None for a local function, which names its own."""
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
@@ -464,7 +464,7 @@ class UnpackMismatch:
     fields: int | None
     """How many fields the tuple has; None for what is no tuple."""
     value: str
-    """What is unpacked, as it is written; "x" where that is not known."""
+    """The unpacked value, as it is written; "x" where that is not known."""
     has_parts: bool
     """Whether it is a tensor with dims, or a list."""
 

@@ -1,5 +1,5 @@
-"""What inference leaves to the running program: sizes to compare, and expressions that stand where
-only their size is wanted."""
+"""Work that inference leaves to the running program: sizes to compare, and expressions that stand
+where only their size is wanted."""
 
 from __future__ import annotations
 

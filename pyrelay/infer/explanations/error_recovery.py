@@ -1,4 +1,4 @@
-"""What inference cannot judge in a program that has mistakes already.
+"""The parts of a program with mistakes that inference cannot judge.
 
 Where translation found a mistake it left a placeholder: a constant without a type. Whatever is
 computed from one, or from a function whose type is not known for its own mistakes, is in doubt: a

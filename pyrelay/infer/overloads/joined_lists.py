@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _CONCAT: Final = qualified("concat")
 _REVERSED_ONTO: Final = qualified("rev_onto")
-"""What lengthens the list of a name that is appended to, which is stored backwards."""
+"""Concatenations that lengthen the list of a name that is appended to, which is stored
+backwards."""
 
 
 def joins_lists(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""What calls mean where an operand is a list: its methods, conditions, `xs * n` and unpacking; and
+"""Overloads on lists: methods, conditions, `xs * n` and unpacking; and
 what comes before what in a sorted list."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What unpacking a list means, and what comes before what in a sorted one."""
+"""Unpacking of lists, and the order of elements in a sorted one."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _element_of(ty: Type, solver: Solver, name: str) -> Type:
 @final
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What is searched for, and what comparing takes."""
+    """The value that is searched for, and the code of its comparison."""
 
     value: Expr
     type: Type

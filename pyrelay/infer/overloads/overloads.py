@@ -469,4 +469,4 @@ _OF_CALLS: Final[
     relay_call: _of_relay,
     **dict.fromkeys(FILLED, _filled),
 }
-"""What is read whatever the first operand is."""
+"""The overloads that are read whatever the first operand is."""

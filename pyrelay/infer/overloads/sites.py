@@ -99,14 +99,14 @@ class Site:
 @final
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a call means: an expression, with its operands as variables."""
+    """The meaning of a call: an expression, with its operands as variables."""
 
     operands: Mapping[Var, Expr]
     body: Expr
 
 
 Reader: TypeAlias = Callable[[Site], Expr]
-"""What a call means that is read."""
+"""The meaning of a call that is read."""
 
 
 def split(xs: Expr, some: Callable[[Var, Var], Expr], none: Expr, span: Span) -> Expr:

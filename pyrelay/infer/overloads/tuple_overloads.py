@@ -1,4 +1,4 @@
-"""What `x[a:b]`, `len(x)`, `sum(x)` and loops mean of a tuple."""
+"""Overloads on tuples: `x[a:b]`, `len(x)`, `sum(x)` and loops."""
 
 from __future__ import annotations
 

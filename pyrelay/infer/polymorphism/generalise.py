@@ -1,5 +1,4 @@
-"""What a function is generalised over, once its types are found, and what its annotations say of it
-before."""
+"""Generalisation of a function, once its types are found, and the view of its annotations before."""
 
 from __future__ import annotations
 

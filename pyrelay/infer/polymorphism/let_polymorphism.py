@@ -80,7 +80,7 @@ def _is_open(param: Var) -> bool:
 
 @final
 class _Copier:
-    """Gives every place outside that mentions a template a copy of its own.
+    """Makes a copy of a template for every place outside that mentions it.
 
     Top down, so that it is known inside of which templates a place stands: its mentions of them
     are recursive, and stay within a copy.

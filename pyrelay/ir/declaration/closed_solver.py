@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Settled:
-    """What all such solvers say; they differ in when two types agree."""
+    """The base of such solvers, which differ in when two types agree."""
 
     @property
     def stretches(self) -> bool:

@@ -1,4 +1,4 @@
-"""What an operator states of its derivative, in reverse and in forward mode."""
+"""The derivative of an operator, in reverse and in forward mode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NoGradient:
 @final
 @dataclass(frozen=True, slots=True)
 class Pullback:
-    """What a gradient rule works with: the cotangent `g` of the result, the result `out`, the
+    """The arguments of a gradient rule: the cotangent `g` of the result, the result `out`, the
     operands, and the attributes. Whatever of `out` and `args` the rule uses is saved.
 
     `wanted` marks the operands that need a cotangent. A rule whose kernel computes several at once

@@ -1,4 +1,4 @@
-"""What one element of a result is made of: the language of bodies that are fused into kernels.
+"""Element bodies: how one element of a result is computed, in the language of fused kernels.
 
 A body written over `Elements` says what the element of the result at one place is, in terms of
 elements of the operands. Whoever fuses operators reads the body of each where the next one asks for

@@ -1,4 +1,4 @@
-"""What an operator is to the parts that run it: the kinds of lowering that a declaration names."""
+"""Lowerings: how an operator is run, by the kinds that a declaration names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Scatter:
 
 
 Fused: TypeAlias = Elementwise | MadeOf | Scatter
-"""What a library operator is inside a kernel of our own; one that has none of these is called."""
+"""The form of a library operator inside a generated kernel; one without any is called."""
 
 
 @final
@@ -91,7 +91,7 @@ class Reduction:
     is_fresh: bool = True
     """False where there may be nothing to combine, and the operand itself is the result."""
     fused: MadeOf | None = None
-    """What it is inside a kernel, where the attributes say otherwise which dims combine."""
+    """Its form inside a kernel, where the attributes change which dims combine."""
 
 
 @final
@@ -119,7 +119,7 @@ class Contraction:
     is_fresh: bool = True
     """False where there may be no sum, and the result is a view."""
     fused: Callable[..., Any] | MadeOf | None = None
-    """What it is inside a kernel: `subscripts(ranks, attrs)` gives the sum of products as einsum
+    """Its form inside a kernel: `subscripts(ranks, attrs)` returns the sum of products as einsum
     writes it (`bmk,bkn->bmn`), from the ranks of the operands and the attributes."""
     methods: tuple[Method, ...] = ()
     """Other ways; which one a call takes is measured."""

@@ -1,4 +1,4 @@
-"""What a call of an operator looks like to Python."""
+"""The Python signature of an operator."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _FAR: Final = 1e8
 
 
 class Scalars(Protocol):
-    """What a pointwise body computes with. Values are whatever the supplier makes of them."""
+    """The arithmetic of a pointwise body. The supplier chooses the representation of values."""
 
     def const(self, value: float, /) -> Any: ...
     def add(self, a: Any, b: Any, /) -> Any: ...

@@ -1,4 +1,4 @@
-"""What an invariant looks at: one function of a module, its nodes, and what they may rely on."""
+"""The scene of an invariant: one function of a module, its nodes, and their surroundings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class VerifyError(Exception):
 
 @final
 class Facts:
-    """What all functions of a module share while it is verified."""
+    """The state that all functions of a module share while it is verified."""
 
     def __init__(self, module: Module) -> None:
         self.module: Final = module

@@ -113,7 +113,7 @@ def patterns(scene: Scene) -> Iterator[Pattern]:
 
 
 def rec_blocks_bind_functions(scene: Scene) -> Iterator[Finding]:
-    """What a recursive block binds are functions."""
+    """Recursive blocks bind functions only."""
     blocks = (n for n in scene.nodes if isinstance(n, LetBlock) and n.flavour is Flavour.REC)
     for binding in (b for block in blocks for b in block.bindings):
         if not isinstance(binding.value, Function):

@@ -66,7 +66,7 @@ INVARIANTS: Final[Mapping[Stage, tuple[Invariant, ...]]] = {
     Stage.FLAVOURED: _FLAVOURED,
     Stage.REGIONS: _FLAVOURED,
 }
-"""What holds of a module at each stage, in the order in which it is checked."""
+"""The invariants of a module at each stage, in the order in which they are checked."""
 
 
 def includes(reached: Stage, needed: Stage) -> bool:

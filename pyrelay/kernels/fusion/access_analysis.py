@@ -27,7 +27,7 @@ FUNCTION_COST: Final = 8
 @final
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the element of a value at the places of a domain is made of."""
+    """The reads behind the element of a value at the places of a domain."""
 
     domain: Domain
     own: dict[Var, bool]

@@ -27,17 +27,17 @@ class Cluster:
     members: list[Item] = field(default_factory=list[Item])
     calls: int = 0
     reads: dict[Var, bool] = field(default_factory=dict[Var, bool])
-    """What is read of other groups, and whether each element only where it belongs."""
+    """The reads of other groups, and whether each element is read only at its own place."""
     writes: set[Var] = field(default_factory=set[Var])
     """The parameters that are overwritten."""
     products: list[Product] = field(default_factory=list["Product"])
     """The sums of products."""
     space: Space | None = None
-    """What they are over."""
+    """The domain of the places."""
     beside: set[Var] = field(default_factory=set[Var])
     """The reductions that go along in the loop of a sum of products, of what it is made of."""
     whole_reads: set[Var] = field(default_factory=set[Var])
-    """What is read for a value with an element for each place, not for each kept one."""
+    """The reads of a value with an element for each place, not for each kept one."""
     has_whole: bool = False
     """Such a value is computed, and it is no reduction."""
     is_staged: bool = False
@@ -109,7 +109,7 @@ KINDS: Final = {
     Role.PRODUCT: Kind.CONTRACTION,
     Role.SCATTER: Kind.SCATTER,
 }
-"""What a group is that one value starts."""
+"""The group that one value starts."""
 
 
 def why_outside(value: Expr) -> str:

@@ -1,4 +1,4 @@
-"""What each binding of a body is to fusion, and who uses it."""
+"""The nodes of fusion: each binding of a body, and its users."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from ..recording import Recording
 
 
 class Role(Enum):
-    """What a binding is to fusion."""
+    """The kind of a binding, as fusion sees it."""
 
     ELEMENT = "given element by element"
     REDUCTION = "a reduction"
@@ -213,7 +213,7 @@ def has_bodies(value: Expr) -> bool:
 
 
 ASSUMED_SIZE: Final = 64
-"""What a size counts as where costs must be compared and only the run knows it."""
+"""The assumed value of a size that only the run knows, for comparisons of costs."""
 
 
 def estimate(dim: Dim) -> int:

@@ -204,7 +204,7 @@ def _slice(binding: Binding) -> _Slice | None:
 
 @final
 class _Body:
-    """What is bound in a body, and who uses it."""
+    """The bindings of a body, and their users."""
 
     def __init__(self, bindings: Sequence[Binding], needed: frozenset[Var]) -> None:
         self._needed: Final = needed

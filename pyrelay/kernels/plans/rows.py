@@ -40,7 +40,7 @@ class Stored:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RowPlan:
-    """What a pass computes, as terms: the reductions of each stage, and what is stored."""
+    """The computation of a pass, as terms: the reductions of each stage, and what is stored."""
 
     supplier: TermSupplier
     kept: Dim
@@ -66,7 +66,7 @@ class RowPlan:
 
     @property
     def stored_for_rows(self) -> tuple[Stored, ...]:
-        """What is stored once for each row."""
+        """The values that are stored once for each row."""
         return tuple(s for s in self.stored if not s.is_whole)
 
     @property

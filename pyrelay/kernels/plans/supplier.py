@@ -25,7 +25,7 @@ STRIDE: Final = "$"
 """How the names of strides begin in a dim; the operand's position and the axis follow."""
 
 Leaf = Callable[[Var, tuple[Dim, ...]], Any]
-"""Gives the element of what a loop gives, at a place."""
+"""Return the element of a loop's result at a place."""
 
 
 @final

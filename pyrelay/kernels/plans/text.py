@@ -82,7 +82,7 @@ def call(function: str, *operands: Text | str) -> Text:
 
 
 Coordinates: TypeAlias = Callable[[str], "Text | None"]
-"""Gives the text of a coordinate; None for the name of a size."""
+"""Return the text of a coordinate; None for the name of a size."""
 
 
 @final

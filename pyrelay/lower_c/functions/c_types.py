@@ -36,7 +36,7 @@ _NUMBERS: Final = {
 
 
 class NotInC(Exception):  # noqa: N818  the caller decides what it means
-    """What a function contains that is not written in C."""
+    """Raised for a function that contains something without a form in C."""
 
 
 def number_dtype(ty: Type) -> DType | None:

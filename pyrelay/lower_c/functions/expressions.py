@@ -76,7 +76,7 @@ class Names:
 
 
 class Unit(Protocol):
-    """What the writer of one C function knows of the text around it."""
+    """The surroundings of the writer of one C function."""
 
     types: CTypes
     has_tensors: bool

@@ -106,7 +106,7 @@ class Kernels:
 
     @property
     def prefix(self) -> str:
-        """What stands before the text of kernels; nothing if there are none."""
+        """The preamble of the text of kernels; empty if there are none."""
         if not self._made:
             return ""
         body = "\n".join((RUN, self.text))

@@ -1,4 +1,5 @@
-"""What becomes of a function that a program offers to the backend: C, or why not."""
+"""The decision on a function that a program offers to the backend: its C, or the reason against
+it."""
 
 from __future__ import annotations
 

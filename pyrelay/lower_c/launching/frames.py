@@ -1,4 +1,5 @@
-"""What C gets of a call: addresses and numbers in a struct, kept from call to call; and the arena.
+"""The frame of a call for C: addresses and numbers in a struct, kept from call to call; and the
+arena.
 
 A call takes a frame for itself and gives it back, so calls may nest and overlap in threads.
 """
@@ -19,7 +20,7 @@ _MOST_KEPT: Final = 256 << 20
 
 
 class _Run(ctypes.Structure):
-    """What C knows of the call that it is in: `relay_run` in its text."""
+    """The state of the call that C is in: `relay_run` in its text."""
 
     _fields_ = (
         ("parallel", ctypes.c_void_p),

@@ -26,7 +26,7 @@ from ..math import host_target
 from ..text.region import Integer, Offset, Piece, RegionText, region_text
 
 _ALIGNMENT: Final = 64
-"""What lies in the arena begins at multiples of so many bytes, a line of memory."""
+"""The alignment of values in the arena, in bytes: a cache line."""
 
 
 @final

@@ -44,7 +44,7 @@ CONSTANTS: Final = {
         "EXPM1_LOW": "-60.0",
     },
 }
-"""What words in capitals stand for in definitions."""
+"""The meanings of capitalised words in definitions."""
 
 
 def horner(result: str, variable: str, coefficients: Coefficients, instance: Instance) -> str:

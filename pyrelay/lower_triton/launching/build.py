@@ -47,7 +47,7 @@ MOST_FILES: Final = 8192
 """The folder of kernels has so many files at most when a process begins to use it: some 20 MB."""
 
 _ALIGNMENT: Final = 16
-"""What Triton looks for in addresses, in bytes, and in integers."""
+"""The divisors that Triton looks for in addresses, in bytes, and in integers."""
 
 
 @final

@@ -40,7 +40,7 @@ MOST_SEEN: Final = 256
 
 
 class Graph(Protocol):
-    """What `torch.cuda.CUDAGraph` is used for."""
+    """The part of `torch.cuda.CUDAGraph` that is used."""
 
     def replay(self) -> None:
         """Do again what was recorded."""
@@ -165,7 +165,7 @@ class _Recorded:
 
 @final
 class _Runs:
-    """What has been seen of one combination of shapes before its graph is recorded."""
+    """The history of one combination of shapes before its graph is recorded."""
 
     def __init__(self, args: Sequence[Any]) -> None:
         self.count: int = 0

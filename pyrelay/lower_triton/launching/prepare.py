@@ -56,15 +56,15 @@ class Prepared:
 @final
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be done in one of several ways: kernels, and the integers that they are passed."""
+    """One of several implementations of a task: kernels, and the integers that they are passed."""
 
     kernels: tuple[Kernel, ...]
     integers: tuple[int, ...]
 
 
 Choose: TypeAlias = Callable[[Question, Sequence[Callable[[], object]]], int]
-"""Gives the number of the way to use, given one call for each; the first is what is expected to be
-best."""
+"""Return the number of the implementation to use, given one call for each; the first is what is
+expected to be best."""
 
 
 def expected(question: Question, attempts: Sequence[Callable[[], object]]) -> int:

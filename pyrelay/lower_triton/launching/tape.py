@@ -21,7 +21,7 @@ from .prepare import Storage
 from .start import Launch, are_aligned
 
 ALIGNMENT: Final = 512
-"""What lies in the arena begins at multiples of so many bytes, as what torch allocates does."""
+"""The alignment of values in the arena, in bytes, as torch's allocator has it."""
 
 
 @final

@@ -1,4 +1,4 @@
-"""What differs between the versions of Triton that kernels are built with."""
+"""The differences between the versions of Triton that kernels are built with."""
 
 from __future__ import annotations
 

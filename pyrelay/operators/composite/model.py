@@ -1,4 +1,4 @@
-"""What makes a model: its raw parameters, and the initial values of all hidden ones."""
+"""Operators of models: raw parameters, and the initial values of all hidden ones."""
 
 from __future__ import annotations
 

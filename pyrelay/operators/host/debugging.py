@@ -1,4 +1,4 @@
-"""What a debugger needs of a program: where it stops, and the values of the source's names.
+"""Operators for a debugger: where the program stops, and the values of the source's names.
 
 A program with either is compiled as it is written, so that what a debugger steps through is the
 source: nothing is inlined, moved or fused (`runtime.compile.program`). The evaluator passes both

@@ -1,4 +1,4 @@
-"""What stops a program: assertions, `raise`, and the element that is not there."""
+"""Operators that stop a program: assertions, `raise`, and the missing element."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ class DepthExceeded(RuntimeError):  # noqa: N818  it is no mistake of the compil
 
 
 class AssertionFailed(AssertionError):  # noqa: N818  it is no mistake of the compiler
-    """What `check` raises: an assertion of the program does not hold."""
+    """Raised by `check`: an assertion of the program does not hold."""
 
 
 class ProgramFailed(RuntimeError):  # noqa: N818  it is no mistake of the compiler
-    """What `fail` raises: the program stopped itself."""
+    """Raised by `fail`: the program stopped itself."""
 
 
 def _fail(message: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a program does to something before inference knows what that is: loops, maps of trees,
+"""Operators on values whose types inference has not found yet: loops, maps of trees,
 comparisons, operators of Relay.
 
 A loop over something of unknown type keeps a *place*: the number of the round where it runs over a

@@ -280,7 +280,7 @@ text_length: Final = Op(
 
 
 ON_TEXT: Final = {add: concat, equal: same_text, not_equal: other_text, dim_size: text_length}
-"""What operators of numbers and tensors mean for strings."""
+"""The meanings of operators of numbers and tensors on strings."""
 
 
 def _stop_type(call: RuleCall) -> Type:

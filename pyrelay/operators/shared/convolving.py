@@ -1,4 +1,4 @@
-"""What convolutions share: above all their type rules.
+"""Code that convolutions share, above all their type rules.
 
 The sizes of a result are floordiv polynomials in those of the operand, so they hold for images of
 any size; channels flow between the operand and its weight, in both directions.

@@ -1,4 +1,4 @@
-"""What an index means in torch.
+"""Indexing in torch.
 
 Reading is one Python index, after dims with a negative step are flipped. Writing needs a view of
 the place first, and then the index tensors, because torch adds at repeated positions only so.

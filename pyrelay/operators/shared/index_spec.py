@@ -1,4 +1,4 @@
-"""What stands between the brackets of `x[...]`: its normal form, its shape, its meaning in torch.
+"""Indices, as in `x[...]`: the normal form, the shape of the result, the meaning in torch.
 
 A `spec` is a tuple of `("int", k)` (the k-th of the run-time indices), `("slice", start, stop,
 step)` (numbers, dims or None), `("new",)` and `("ellipsis",)`. As in torch, an index of rank 0

@@ -1,4 +1,4 @@
-"""What torch bodies do with operands that may be Python numbers, or absent.
+"""Torch bodies on operands that may be Python numbers, or absent.
 
 At run time an integer or bool of rank 0 is a Python number or a 0-d tensor; a body that needs a
 tensor makes one here. It never has numbers alone: where a call whose result is a tensor has only

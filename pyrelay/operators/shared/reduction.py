@@ -1,4 +1,4 @@
-"""What torch's losses have in common: the `reduction`, and tensors compared element by element."""
+"""Code that torch's losses share: the `reduction`, and tensors compared element by element."""
 
 from __future__ import annotations
 

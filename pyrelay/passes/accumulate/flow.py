@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Holder: TypeAlias = Var | str
-"""What holds a value: a variable, or a function its result."""
+"""A holder of a value: a variable, or a function for its result."""
 Path: TypeAlias = tuple[int, ...]
 Leaf: TypeAlias = tuple[Holder, Path]
 
@@ -76,9 +76,9 @@ class Flow:
     terms: dict[Var, tuple[Expr, Expr]] = field(default_factory=dict[Var, tuple[Expr, Expr]])
     """For each sum its two terms."""
     used: set[Holder] = field(default_factory=set[Holder])
-    """What is used for anything else."""
+    """The holders with any other use."""
     made: set[Holder] = field(default_factory=set[Holder])
-    """What may have a value that comes from nowhere else in the flow."""
+    """The holders that may have a value from outside of the flow."""
     defined: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
     calls: list[Call] = field(default_factory=list[Call])
     """The calls of functions of the group."""

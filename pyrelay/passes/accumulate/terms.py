@@ -36,7 +36,7 @@ SUMMING: Final = (add, matmul, sum_, embedding_grad)
 
 
 class Form(Enum):
-    """What a term is made of."""
+    """The parts of a term."""
 
     WHOLE = "itself"
     SUM = "a tensor, summed over dims"
@@ -55,7 +55,7 @@ class Side(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What terms of one sum have in common; `how` completes the form."""
+    """The common form of the terms of one sum; `how` completes the form."""
 
     form: Form
     types: tuple[TensorType, ...]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @final
 class Caller:
-    """What can be done with function values in one instance."""
+    """The operations on function values in one instance."""
 
     def __init__(self, program: Program, instance: Instance) -> None:
         self._program: Final = program

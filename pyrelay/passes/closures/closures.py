@@ -54,7 +54,7 @@ class Closure:
 
 
 Value: TypeAlias = Expr | Closure
-"""What a variable stands for: an atom of the first-order program, or a known function."""
+"""The value of a variable: an atom of the first-order program, or a known function."""
 
 
 @final
@@ -189,7 +189,7 @@ class Instance:
         self.type_params: Final = type_params
         self.params: Final[list[Var]] = []
         self.values: Final[dict[Var, Value]] = {}
-        """What the variables of the source stand for."""
+        """The values of the variables of the source."""
         self.sizes: Final[dict[str, None]] = dict.fromkeys(p.name for p in type_params)
         """The sizes that are in scope so far."""
         self.assumptions: tuple[Assumption, ...] = ()

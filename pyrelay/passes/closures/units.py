@@ -91,7 +91,7 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What an instance is asked for with, in the caller's terms: type arguments, those that it
+    """The request for an instance, in the caller's terms: type arguments, those that it
     fixes and those that stay its own, arguments, and the names of the caller's sizes in what is
     fixed."""
 

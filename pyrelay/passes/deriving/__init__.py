@@ -1,1 +1,2 @@
-"""What derivers of transforms share: the store of functions, bodies as steps, leaves, activity."""
+"""Code that derivers of transforms share: the store of functions, bodies as steps, leaves,
+activity."""

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(slots=True, eq=False)
 class Flow:
-    """What a group of recursive functions passes around: masks that come in (of parameters, or
+    """The masks of a group of recursive functions: those that come in (of parameters, or
     of results) and go out (of results, or of parameters), by function."""
 
     inward: dict[str, int] = field(default_factory=dict[str, int])

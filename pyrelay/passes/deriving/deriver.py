@@ -1,4 +1,4 @@
-"""What the expansion of transforms asks of those that carry them out."""
+"""The interface of the expansion of transforms to those that carry them out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Deriver(Protocol):
     """
 
     problems: list[Problem]
-    """What was found to stand in the way while functions were defined."""
+    """The obstacles found while functions were defined."""
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
         """Return what can be seen to stand in the way before the function is made first-order."""

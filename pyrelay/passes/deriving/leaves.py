@@ -1,4 +1,4 @@
-"""What of a value carries a cotangent: its differentiable leaves, and the types of cotangents.
+"""The differentiable leaves of a value, and the types of cotangents.
 
 A float tensor is a leaf whose cotangent has its own type. A tuple has the leaves of its fields. A
 value of an algebraic data type that holds floats is one leaf: its cotangent is a generated data

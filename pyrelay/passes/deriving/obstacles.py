@@ -1,4 +1,4 @@
-"""What can be seen to stand in the way of a derivative before it is made."""
+"""Obstacles to a derivative that are found before it is made."""
 
 from __future__ import annotations
 

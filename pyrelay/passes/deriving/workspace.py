@@ -1,4 +1,5 @@
-"""What the derivers of one module share, so that each generated type and function is made once."""
+"""The state that the derivers of one module share, so that each type and function is generated
+once."""
 
 from __future__ import annotations
 

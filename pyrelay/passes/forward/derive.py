@@ -37,7 +37,7 @@ class Derivation:
         self.shadows: Final = space.shadows
         self.transposed: Final = transposed
         self.problems: Final = problems
-        """What stands in the way, collected while everything else is derived."""
+        """The obstacles, collected while everything else is derived."""
         self._known: Final[dict[Cells, _Derivation]] = {}
 
     def instance(self, name: str, varied: int) -> Steps[Instance]:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 class Tools(Protocol):
-    """What a sweep needs from the derivation it is part of."""
+    """The interface of a sweep to the derivation it is part of."""
 
     store: Store
     leaves: Leaves

@@ -33,7 +33,7 @@ class Adjoints:
         self.builder = Builder(work.source.function.span, names)
         self.cotangents_of: Final[dict[Key, Expr]] = {}
         self.logs: Final[list[dict[Key, Expr | None]]] = []
-        """What each branch around has changed, with the cotangents before it."""
+        """The changes of each branch around, with the cotangents before it."""
 
     def get(self, key: Key) -> Expr | None:
         """Return the cotangent of a leaf so far."""

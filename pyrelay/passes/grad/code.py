@@ -70,7 +70,8 @@ class Fork:
 @final
 @dataclass(slots=True, eq=False)
 class Scope:
-    """What the forward function saves at the end of one body: of an arm, or its own."""
+    """The residual that the forward function saves at the end of one body: of an arm, or its
+    own."""
 
     codes: list[Code] = field(default_factory=list[Code])
     saved: list[Var] = field(default_factory=list[Var])

@@ -53,7 +53,7 @@ class Derivation:
         self.cell_use: Final = space.cell_use
         self.shadows: Final = space.shadows
         self.problems: Final[list[Problem]] = []
-        """What stands in the way, collected while everything else is derived."""
+        """The obstacles, collected while everything else is derived."""
         self._known: Final[dict[Cells, _Derivation]] = {}
 
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:

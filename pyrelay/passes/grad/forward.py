@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class LoopPlan:
-    """What the forward function of a loop builds: the trace, and the residual at its end."""
+    """The products of the forward function of a loop: the trace, and the residual at its end."""
 
     trace: AdtType
     again: str

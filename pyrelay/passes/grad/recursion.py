@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .reverse import Tools
 
     class Context(Tools, Protocol):
-        """What the derivation of a group needs from the whole derivation."""
+        """The interface of the derivation of a group to the whole derivation."""
 
         store: Store
 

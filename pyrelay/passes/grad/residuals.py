@@ -44,7 +44,8 @@ class Planner:
         self._work: Final = work
         self._names: Final = Names()
         self._saved: dict[Var, None] = {}
-        """What the bodies around have saved, and the parameters that are passed anyway."""
+        """The values that the bodies around have saved, and the parameters that are passed
+        anyway."""
         self._dims: dict[Dim, None] = {}
         self._passed: Final = frozenset(at_hand)
         self._shown: Final = {

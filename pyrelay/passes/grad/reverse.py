@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Tools(Protocol):
-    """What a sweep needs from the derivation it is part of."""
+    """The interface of a sweep to the derivation it is part of."""
 
     graph: CallGraph
     leaves: Leaves
@@ -63,7 +63,7 @@ class Tools(Protocol):
     cell_use: CellUse
     shadows: Shadows
     problems: list[Problem]
-    """What stands in the way, collected while everything else is derived."""
+    """The obstacles, collected while everything else is derived."""
 
     def pulled_call(self, work: Work, step: Step, given: int) -> Steps[PulledCall | None]:
         """Return how a call is differentiated, `given` leaves of its result having a cotangent;

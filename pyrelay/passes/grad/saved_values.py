@@ -1,4 +1,4 @@
-"""What backward code needs of the forward function, found after dead code is dropped.
+"""The values of the forward function that backward code needs, found after dead code is dropped.
 
 `prune` drops bindings whose value nothing uses. `collect` then finds, for each piece of code, the
 forward variables and sizes it mentions. Values that cost nothing are not needed but computed

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """What ends a residual body and is no atom: a call or a branch in tail position."""
+    """The end of a residual body that is no atom: a call or a branch in tail position."""
 
     expr: Expr
 

@@ -35,7 +35,7 @@ _DIVERGING: Final = (fail, stop, no_element)
 @final
 @dataclass(slots=True)
 class Facts:
-    """What is known at a place of the residual program besides the values of variables.
+    """The facts at a place of the residual program besides the values of variables.
 
     `learned` has what branches taken say of unknown values, `cells` what references hold, both by
     the variable that stands for them. `level` counts the unknown branches around.

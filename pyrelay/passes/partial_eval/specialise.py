@@ -99,7 +99,7 @@ class _Attempt:
     started: int
     calls: int = 0
     together: Sequence[Value] | None = None
-    """What the call that ended the attempt has in common with the first."""
+    """The generalisation of the call that ended the attempt and the first."""
     entered: set[tuple[object, ...]] = field(default_factory=set[tuple[object, ...]])
     """The calls under unknown branches, by what is known of the arguments."""
 

@@ -42,7 +42,7 @@ from ...operators.primitive.embedding import embedding_grad
 from ..base import Context, Pass
 
 Root: TypeAlias = tuple[Var, int | None]
-"""What made the storage of a tensor: the variable of an operator's result, or a field of it."""
+"""The origin of a tensor's storage: the variable of an operator's result, or a field of it."""
 
 
 def gives_fresh(function: Function) -> bool:
@@ -95,7 +95,7 @@ class FactorGradients(Pass):
 
 @final
 class _Results:
-    """What a function gives, and how its straight line makes it."""
+    """The result of a function, and how its straight line computes it."""
 
     def __init__(self, function: Function) -> None:
         self.uses: Final = uses(function)

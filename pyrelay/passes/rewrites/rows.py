@@ -1,4 +1,4 @@
-"""What rounds of a loop compute from what no round changes, and from the round's row alone.
+"""Computations of a loop's rounds on loop-invariant values and on the round's row alone.
 
 Values in a round are *fixed* if they depend on constants and on what every round passes on
 unchanged. They are *rows* if they depend on what is fixed and on one row of a tensor, or one
@@ -69,7 +69,7 @@ class _Row:
 @final
 @dataclass(frozen=True, slots=True)
 class Hoisted:
-    """What is computed before a loop, and what the loop has instead.
+    """The computation before a loop, and its replacement in the loop.
 
     `ahead` are the variables of `code` that the loop uses. `reads` are the bindings in the place of
     those of variables of the loop. `counter` counts the rounds where elements of the list `listed`

@@ -303,4 +303,4 @@ COMPOSED: Final[dict[Rule, Callable[[_Parts], _Made]]] = {
     Rule.JACFWD: _jacfwd,
     Rule.JACREV: _jacrev,
 }
-"""What writes out the transforms that are made of others."""
+"""The writers of the transforms that are composed of others."""

@@ -118,7 +118,8 @@ DERIVERS: Final[Mapping[Rule, Callable[[Workspace], Deriver]]] = {
     Rule.JVP: ForwardMode,
     Rule.VMAP: Vectorizer,
 }
-"""What carries out the transforms of each rule. Rules with the same one share its work."""
+"""The deriver that carries out the transforms of each rule. Rules with the same one share its
+work."""
 
 
 @final
@@ -130,7 +131,7 @@ class _Site:
     span: Span
     rule: Rule
     why: tuple[str, Span | None] | None = None
-    """What is in the way of making the function first-order."""
+    """The obstacles to making the function first-order."""
 
 
 @final
@@ -149,7 +150,7 @@ class _Expansion:
         self._are_local_inlined = False
         """Whether local functions that return functions have been."""
         self._mentioned_before: dict[str, dict[str, None]] = {}
-        """What each closed function reached before the program was converted."""
+        """The functions that each closed function reached before the program was converted."""
 
     def run(self) -> None:
         """Expand everything, locally where that can be, else with the program around it."""

@@ -68,7 +68,7 @@ class Lifter:
         self.known: Final[dict[Var, Known]] = {}
         """The transforms expanded so far, by the variable that is bound to them."""
         self.made: Final[dict[Transform, tuple[tuple[Binding, ...], Function]]] = {}
-        """What is bound in place of each of them, and the bindings that must stand before it."""
+        """The replacement of each of them, and the bindings that must stand before it."""
         for var, value in definitions(store.functions[owner]).items():
             if isinstance(value, Function):
                 self._functions[var] = value

@@ -59,7 +59,7 @@ def joined(left: Mask, right: Mask) -> Mask:
 
 
 class Instances(Protocol):
-    """What the code of one function asks of those that make the others."""
+    """The interface of the code of one function to the code of the others."""
 
     def callee(self, name: str, masks: tuple[Mask, ...]) -> tuple[str, Mask]:
         """Return the function that computes a function for a batch, and what it returns batched, as

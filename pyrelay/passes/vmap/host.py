@@ -17,7 +17,7 @@ from ...operators.primitive.rows import stack_rows, unstack
 from ..batching.rows import Rows
 
 HostRule: TypeAlias = Callable[[Rows], tuple[Value, bool]]
-"""Gives a value, and whether it is batched."""
+"""Return a value, and whether it is batched."""
 
 
 def _shape(rows: Rows) -> tuple[Value, bool]:
@@ -76,4 +76,4 @@ HOST_RULES: Final[Mapping[Op, HostRule]] = {
     stack_rows: _stack_rows,
     unstack: _unstack,
 }
-"""What operators on the host do with batched operands; the others take none."""
+"""The batching rules of operators on the host; the others take no batched operands."""

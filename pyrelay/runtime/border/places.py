@@ -1,4 +1,5 @@
-"""What is checked and converted: the parameters of an entry, and parts of their values."""
+"""Places of values that are checked and converted: the parameters of an entry, and parts of their
+values."""
 
 from __future__ import annotations
 

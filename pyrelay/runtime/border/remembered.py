@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """What the walk over an instance found.
+    """The result of the walk over an instance.
 
     `host` is what compiled code takes in its place, None for the instance itself; `given` are the
     tensors of rank 0 in the instance with the dtypes they must have; `leaves` all tensors of the
@@ -44,7 +44,7 @@ class Known:
 
 
 SETTLED: Final = Known()
-"""What is known of an instance without tensors that needs no conversion."""
+"""The entry of an instance without tensors that needs no conversion."""
 
 
 class _Key(ref[Any]):
@@ -57,7 +57,7 @@ class _Key(ref[Any]):
 
 @final
 class Remembered:
-    """What is known of the instances of one type, by identity."""
+    """The entries of the instances of one type, by identity."""
 
     def __init__(self) -> None:
         self._found: Final[dict[int, tuple[_Key, Known]]] = {}

@@ -49,7 +49,7 @@ from .stream import Stream
 @final
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What ran a call: its device, and the tensors (by identity) that belong to the program."""
+    """The run of a call: its device, and the tensors (by identity) that belong to the program."""
 
     device: torch.device
     constants: frozenset[int]

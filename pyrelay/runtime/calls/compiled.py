@@ -39,7 +39,7 @@ class Compiled:
         self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
         """The optimisers of explicit models, by the index of the model among the values."""
         self.parts: Final = parts
-        """What reads the leaves of the gradient of a model, of which some may be pairs of factors;
+        """The reader of the leaves of a model's gradient, some of which may be pairs of factors;
         None where the result is anything else."""
         self._maker: Final = maker
         """The definition, where it returns functions that may be made again."""

@@ -61,7 +61,7 @@ class RelayFunction(Routine, Generic[P, R]):
 
     @property
     def runner(self) -> Runner:
-        """What compiles and runs the function."""
+        """The runner, which compiles and runs the function."""
         if self._made is None:
             from .runner import Runner  # the runtime brings in torch
 

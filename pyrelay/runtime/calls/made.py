@@ -30,7 +30,8 @@ _MADE: Final = "__made__"
 @final
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a function was made by, and of which values, by name."""
+    """The origin of a function: the function that returned it, and the values that it captured, by
+    name."""
 
     function: MadeFunction
     values: Mapping[str, Any]

@@ -43,7 +43,7 @@ class Transformed:
 
     @property
     def path(self) -> tuple[int, ...] | None:
-        """What leads to the gradient of one model in the result; None where there are others, or
+        """The path to the gradient of one model in the result; None where there are others, or
         values beside it in the result of a program."""
         if self.options.has_aux or not self.options.single:
             return None

@@ -55,7 +55,7 @@ from .parameters import Parameters, signature_of
 @final
 @dataclass(frozen=True, slots=True)
 class CacheInfo:
-    """What a function has compiled: entries with their plans, and how calls used them."""
+    """The compiled entries of a function with their plans, and how calls used them."""
 
     entries: int
     hits: int

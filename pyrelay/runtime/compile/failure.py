@@ -214,7 +214,7 @@ def _of_torch(error: Exception, message: str, span: Span, call: Call | None) -> 
 
 
 _OUT_OF_RANGE: Final = ("out of range", "out of bounds", "Class values must be")
-"""What torch says of an index."""
+"""torch's messages about an index."""
 
 
 def _about_sizes(error: SizesDiffer | SizeNotTold, span: Span, call: Call | None) -> Problem:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @final
 class Kernels:
-    """What the host calls in the place of the kernel and region functions of a program."""
+    """The callables that the host runs in place of the kernel and region functions of a program."""
 
     def __init__(
         self, backend: Backend, regions: Module, launched: Module, device: torch.device

@@ -1,4 +1,4 @@
-"""What the option `lowering` chooses: host code that calls torch, the evaluator, or a backend."""
+"""The choices of the option `lowering`: host code that calls torch, the evaluator, or a backend."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN_BACKENDS: Final[tuple[Backend, ...]] = (*(TorchRegions(), CBackend(), ON_GPU
 
 
 class Plain(Enum):
-    """What runs a program without kernels."""
+    """An executor of programs without kernels."""
 
     TORCH = "torch"
     EVALUATOR = "evaluator"
@@ -36,7 +36,7 @@ class Plain(Enum):
 
 
 Lowering: TypeAlias = Plain | Backend
-"""What runs a program."""
+"""An executor of programs."""
 
 
 @final

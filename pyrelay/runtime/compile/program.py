@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 _LOGGER: Final = logging.getLogger("pyrelay.passes")
 _SHOWN: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
-"""What Python's filters need to show a warning once a place."""
+"""The registry with which Python's filters show a warning once a place."""
 
 _MOST_STATES: Final = 64
 """States that are known at a time; a program run under more of them finds its view anew."""
@@ -126,7 +126,7 @@ class Program:
 
     @property
     def lowering(self) -> Lowering:
-        """What runs the program under the options in effect."""
+        """The executor of the program under the options in effect."""
         return Plain.DEBUGGER if self.is_debugged else lowering_in_effect()
 
     @cached_property

@@ -37,7 +37,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "regions": lambda p: _regions(p),
     "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
 }
-"""What each stage shows."""
+"""A description of each stage."""
 
 
 def _python(program: Program) -> str:

@@ -1,4 +1,4 @@
-"""What becomes of the value in tail position, and of a jump to an enclosing loop.
+"""Exits: the code for the value in tail position, and for a jump to an enclosing loop.
 
 An exit says where the result of the code being written goes: returned, assigned to a name, or out
 of a loop. Loops in tail position of loops form a chain; Python's `break` and `continue` reach only

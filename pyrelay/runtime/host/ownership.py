@@ -44,7 +44,8 @@ Node: TypeAlias = tuple[Target, int | None]
 
 @final
 class Ownership:
-    """What the code of one program may overwrite, and what it copies so that it may."""
+    """The values that the code of one program may overwrite, and those that it copies so that it
+    may."""
 
     def __init__(self, plan: Plan, liveness: Callable[[Planned], Liveness]) -> None:
         self._uses: Final = Uses(plan, liveness)

@@ -1,4 +1,4 @@
-"""What the functions of one program share while they are written."""
+"""The state that the functions of one program share while they are written."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DEPTH: Final = 100
 """How many plain calls nest before the trampoline takes over."""
 
 STEPS: Final = "__steps"
-"""What the names of the functions end in that make steps."""
+"""The suffix of the names of functions that make steps."""
 
 HostSteps: TypeAlias = Generator[Any, Any, Any]
 

@@ -31,7 +31,7 @@ class Place:
 
 
 class UseKind(Enum):
-    """What becomes of a value where it is used."""
+    """The kind of a use of a value."""
 
     READ = "an operand of an operator"
     MOVE = "passed on: to a function, into a tuple, or as the result"
@@ -104,7 +104,7 @@ class Unknown:
 
 Source: TypeAlias = Fresh | Whole | Fields | Part | Result | Unknown
 Target: TypeAlias = Var | Planned
-"""What has a value: a variable, or a function its result."""
+"""A holder of a value: a variable, or a function for its result."""
 
 
 @final

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..compile.program import Program
 
 Finish: TypeAlias = Callable[[Tree, Executable], Tree]
-"""Gives a program's result as its caller gets it."""
+"""Return a program's result as its caller receives it."""
 
 
 @final

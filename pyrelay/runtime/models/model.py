@@ -107,7 +107,7 @@ class Model(Module):
 
     @property
     def home(self) -> Home:
-        """What a record of this model's tensors remembers of it."""
+        """The link from a record of this model's tensors back to it."""
         frozen = self.frozen
         if not self._state_slots and not frozen:
             return self.blueprint.stateless_home[self.training]
@@ -199,7 +199,7 @@ class Site(Module):
 
 
 class _Shared:
-    """What runs a model: copies of it share that."""
+    """The runner of a model, which its copies share."""
 
     def __init__(self, runner: Running) -> None:
         self.runner: Final = runner

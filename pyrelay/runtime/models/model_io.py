@@ -1,4 +1,4 @@
-"""What a call borrows from models and optimisers, and gives back when it has ended, however.
+"""Values that a call borrows from models and optimisers, and returns when it ends in any way.
 
 A program gets a model's parameters as tuples and cells. An interrupted loop leaves the last whole
 update in them, so that is what goes back.

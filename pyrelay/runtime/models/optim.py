@@ -37,7 +37,7 @@ Tensors: TypeAlias = Sequence[torch.Tensor]
 @final
 @dataclass(slots=True)
 class Moments:
-    """What an optimiser remembers of one model: the number of updates, how many of them each
+    """The state of an optimiser for one model: the number of updates, how many of them each
     parameter sat out while it was frozen, and for each of its moments (velocity, or means of
     gradient and square) a tensor like each parameter."""
 
@@ -135,7 +135,7 @@ class Optimizer(annotations.Optimizer, ABC):
     @property
     @abstractmethod
     def rule(self) -> OptimizerRule:
-        """What it computes, all but the learning rate."""
+        """The rule and its settings, without the learning rate."""
 
     @property
     def __relay__(self) -> Recipe:
@@ -279,7 +279,7 @@ class SGD(Optimizer):
 
     @property
     def rule(self) -> SGDRule:
-        """What it computes, all but the learning rate."""
+        """The rule and its settings, without the learning rate."""
         return SGDRule(self.momentum, self.weight_decay, self.nesterov)
 
     def changes(self, moving: Moving, lr: float) -> list[Change]:
@@ -316,7 +316,7 @@ class Adam(Optimizer):
 
     @property
     def rule(self) -> AdamRule:
-        """What it computes, all but the learning rate."""
+        """The rule and its settings, without the learning rate."""
         beta1, beta2 = self.betas
         return AdamRule((beta1, beta2), self.eps, self.weight_decay, self.decoupled)
 

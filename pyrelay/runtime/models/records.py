@@ -261,7 +261,7 @@ def _whole(part: Part, shape: torch.Size) -> torch.Tensor:
 @final
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """What a record is besides its tensors; records of one form agree in it."""
+    """The form of a record: everything but its tensors."""
 
     names: tuple[str, ...]
     home: Home = field(compare=False)

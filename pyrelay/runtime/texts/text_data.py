@@ -87,6 +87,6 @@ def _shown(value: Any) -> str:
 
 
 class _Text(str):
-    """What stands between values."""
+    """The separators between values."""
 
     __slots__ = ()

@@ -44,7 +44,7 @@ _NO: Final = Fitted(False)
 
 @final
 class Shapes:
-    """What is known of the sizes that types of one call mention."""
+    """The sizes that types of one call mention, as far as they are known."""
 
     def __init__(self, device: torch.device) -> None:
         self._device: Final = device

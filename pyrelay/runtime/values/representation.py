@@ -152,7 +152,7 @@ def representation(known: Representations, adt: str) -> Representation:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class UserData:
-    """What the runtime knows of users' data types: how values look, and where in the fields of each
+    """Users' data types at run time: how values look, and where in the fields of each
     constructor numbers are Python's own."""
 
     representations: Representations

@@ -29,7 +29,7 @@ class Cell:
     def __init__(self, value: Any) -> None:
         self.value = value
         self.reference: object | None = None
-        """What a script has of this cell, if it has it."""
+        """The script's object for this cell, if it has one."""
         self._shadows: dict[Cell, Cell] | None = None
 
     def shadow_of(self, cell: Cell, zero: Any) -> Cell:

@@ -1,4 +1,4 @@
-"""What a block of a text binds: runs of bindings of one flavour, and nodes of Relay's graphs.
+"""The bindings of a block of a text: runs of one flavour, and nodes of Relay's graphs.
 
 Relay's printer writes `%1 = value;` where a value is first used. The name stands for the value
 everywhere after, in other branches and functions too, which compute it for themselves.

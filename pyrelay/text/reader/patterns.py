@@ -21,7 +21,7 @@ from .place import Syntax
 from .vocabulary import Vocabulary
 
 MakeVar: TypeAlias = "Callable[[Token, Token | None, Syntax | None], Var]"
-"""Gives a new variable from its name, its written span and its type."""
+"""Return a new variable from its name, its written span and its type."""
 
 
 def pattern(words: Vocabulary, tree: Syntax, make_var: MakeVar) -> Pattern:

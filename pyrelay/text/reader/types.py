@@ -49,7 +49,7 @@ from .precedence import fold_chain
 @final
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What stands before the body of a function."""
+    """The head of a function, before its body."""
 
     type_params: tuple[TypeParam, ...]
     params: tuple[Var, ...]

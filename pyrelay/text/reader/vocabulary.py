@@ -1,4 +1,4 @@
-"""What the names in a text refer to: operators, constructors, data types, global functions."""
+"""Resolution of the names in a text: operators, constructors, data types, global functions."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Slot:
 @final
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """What is called, as far as its arguments matter: its name, its parameters, its signature as
+    """The callee, as far as its arguments matter: its name, its parameters, its signature as
     text, and whether a receiver has already taken the first parameter."""
 
     name: str

@@ -259,4 +259,4 @@ IN_LOOPS: Final = (
     builtins.zip,
     itertools.pairwise,
 )
-"""What only a `for` statement may call."""
+"""Builtins that only a `for` statement may call."""

@@ -85,7 +85,7 @@ def following(at: Cursor) -> Cursor | None:
 
 
 class End(Protocol):
-    """What a block gives when control reaches its end."""
+    """The value of a block when control reaches its end."""
 
     def finish(self, cx: Context, span: Span) -> Expr:
         """Return the expression, from what the names stand for there."""
@@ -131,16 +131,16 @@ class Before:
 @final
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """What names stand for where control arrives, from all places it comes from."""
+    """The bindings of names where paths of control meet."""
 
     missing: set[str] = field(default_factory=set[str])
     """The names that have no value on some path."""
     known: dict[str, Bound] = field(default_factory=dict[str, Bound])
-    """What is known of the others on every path."""
+    """The facts about the others on every path."""
     before: Before | None = None
-    """What is around the branch whose paths end here."""
+    """The surroundings of the branch whose paths end here."""
     facts: list[Facts] = field(default_factory=list[Facts])
-    """What is known of classes, on each path."""
+    """The facts about classes, on each path."""
 
     def values(self, cx: Context, names: Sequence[str], span: Span) -> tuple[Expr, ...]:
         """Return the values of names where one path ends; a placeholder for one that has none,
@@ -183,7 +183,7 @@ class Arrivals:
 
     @property
     def agreed(self) -> Facts:
-        """What is known of classes on all paths."""
+        """The facts about classes on all paths."""
         return reduce(both, self.facts) if self.facts else {}
 
     def entry(self, name: str, var: Var) -> Bound:
@@ -247,7 +247,7 @@ class LoopEnds:
 @final
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What statements know of the function and the loop around them."""
+    """The function and the loop around statements."""
 
     flow: Flow
     function: str

@@ -1,4 +1,4 @@
-"""What translation adds to a program for a debugger: the values that local names get."""
+"""Code that translation adds to a program for a debugger: the values of local names."""
 
 from __future__ import annotations
 

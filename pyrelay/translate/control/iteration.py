@@ -1,4 +1,4 @@
-"""What a `for` loop runs over: whether there is another round, and what the target is in it.
+"""Iteration of a `for` loop: whether there is another round, and the value of its target.
 
 A loop over `range` or a tensor counts with an integer; `enumerate`, `zip` and `reversed` are
 arithmetic on that counter. Over a list it keeps what is left of the list, and an iterable of the
@@ -52,7 +52,7 @@ from .blocks import Code
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Walk:
-    """What a loop keeps from round to round beside its counter: its first value, and the next."""
+    """A value that a loop carries beside its counter: its first value, and the next."""
 
     hint: str
     first: Expr
@@ -97,7 +97,7 @@ class Iteration:
 @final
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a loop counts with: its parameters for that, their first values, and what makes the next
+    """The counter of a loop: its parameters, their first values, and the code for the next
     ones. `at` is a round in terms of the parameters."""
 
     iteration: Iteration

@@ -1,4 +1,4 @@
-"""What is wrong with a union, once its members are known."""
+"""Errors of a union, once its members are known."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias, TypeGuard, final
 
 Namespace: TypeAlias = Mapping[str, Any]
 Evaluate: TypeAlias = Callable[[str], Any]
-"""Gives the value of an annotation that is text. May raise anything."""
+"""Return the value of an annotation that is text. May raise anything."""
 
 
 @final
@@ -101,7 +101,7 @@ def names_nothing(value: Any, evaluate: Evaluate | None) -> bool:
 
 
 NEVER: Final = (typing.Never, typing.NoReturn)
-"""What has no values."""
+"""The type without values."""
 
 
 def names_data(value: object) -> bool:

@@ -1,4 +1,5 @@
-"""What compares elements: `sorted(xs, key=f, reverse=True)`, `min(xs, key=f)`, `max(xs, key=f)`."""
+"""Comparisons of elements: `sorted(xs, key=f, reverse=True)`, `min(xs, key=f)`, `max(xs,
+key=f)`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled code does with models: exporting and binding them, their parameters."""
+"""Calls of compiled code on models: exporting and binding them, their parameters."""
 
 from __future__ import annotations
 

@@ -59,13 +59,13 @@ class AdamRule:
 
 
 OptimizerRule: TypeAlias = SGDRule | AdamRule
-"""What an optimiser computes, all but its learning rate."""
+"""The rule of an optimiser and its settings, without the learning rate."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What an optimiser says of itself."""
+    """The description of an optimiser."""
 
     rule: OptimizerRule
     lr: float

@@ -1,5 +1,5 @@
-"""What a function requires of its callers (its coeffects): the models and the implicit values that
-it mentions, itself or through the functions that it calls.
+"""The requirements of a function on its callers (its coeffects): the models and the implicit values
+that it mentions, itself or through the functions that it calls.
 
 These become parameters, so every caller must know them before it is translated. They are found from
 names alone: the mentions of each function, and then a fixed point over the calls. A model that

@@ -1,4 +1,5 @@
-"""What ties the shapes of a model's parameters where the program does not call the model itself."""
+"""Constraints between the shapes of a model's parameters where the program does not call the
+model."""
 
 from __future__ import annotations
 

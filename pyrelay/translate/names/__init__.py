@@ -1,1 +1,1 @@
-"""What each name stands for at each place of a function."""
+"""The binding of each name at each place of a function."""

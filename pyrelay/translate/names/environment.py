@@ -1,4 +1,4 @@
-"""What each local name of a function stands for at one place of its text.
+"""The binding of each local name of a function at one place of its source.
 
 One table with a log: a branch is translated on the same table and then undone, so the cost of a
 program with many branches stays linear.
@@ -70,7 +70,7 @@ class Bound:
     record: Instance | None = None
     """The model of whose parameters the value is a record (or of their gradients)."""
     items: Bound | None = None
-    """What the elements stand for, of a list of models or of records."""
+    """The binding of the elements of a list of models or of records."""
     function: LocalFunction | None = None
     holder: Holder | None = None
     stream: tuple[Any, ...] | None = None

@@ -21,7 +21,7 @@ Branching: TypeAlias = ast.If | ast.Match
 Nested: TypeAlias = ast.FunctionDef | ast.Lambda
 Names: TypeAlias = frozenset[str]
 StaticTest: TypeAlias = Callable[[ast.expr], bool | None]
-"""Gives the value of a condition that is known before the program runs, else None."""
+"""Return the value of a condition that is known statically, else None."""
 
 NONE: Final[Names] = frozenset()
 
@@ -38,7 +38,7 @@ class Exit(Flag):
 
 @dataclass(frozen=True, slots=True)
 class _Exits:
-    """What is live where `break` and `continue` of the loop around lead."""
+    """The names live at the targets of `break` and `continue` of the loop around."""
 
     leave: Names
     again: Names

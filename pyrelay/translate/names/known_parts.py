@@ -1,4 +1,4 @@
-"""What is known of names and of parts of their values, such as `x.left` and `x[0]`."""
+"""Facts about names and about parts of their values, such as `x.left` and `x[0]`."""
 
 from __future__ import annotations
 

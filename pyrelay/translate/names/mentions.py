@@ -1,4 +1,4 @@
-"""What a name stands for as a value: constants, operators, functions and models as functions.
+"""Names as values: constants, operators, functions and models as functions.
 
 An operator or a function with hidden parameters that is mentioned, not called, becomes a lambda
 that calls it: its hidden parameters are captured.

@@ -38,7 +38,7 @@ NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 Namespace: TypeAlias = Callable[[], Mapping[str, Any]]
-"""Gives the names in scope."""
+"""Return the names in scope."""
 
 
 Place: TypeAlias = tuple[int, str]
@@ -84,7 +84,7 @@ class Guard:
 
 @final
 class Scope:
-    """What the names that a Python function does not bind itself refer to."""
+    """Resolution of the names that a Python function does not bind itself."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ FRESH: Final[Sharing] = frozenset()
 
 
 class Summary(NamedTuple):
-    """What a call shares with the parameters and the captured names of a function: its result,
+    """The aliases between a call and the parameters and captured names of a function: its result,
     and what it stores in cells; and whether the parts of the result share nothing with each
     other."""
 

@@ -97,7 +97,7 @@ def _string(
 
 
 CONVERSIONS: Final = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}
-"""What stands after `!` in an f-string, by its number in the syntax tree."""
+"""The conversions of f-strings, written after `!`, by their numbers in the syntax tree."""
 
 
 def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:

@@ -1,4 +1,5 @@
-"""What the functions of a program share with their parameters (`sharing.py`), from their text.
+"""Summaries of the aliases between functions and their parameters (`sharing.py`), from their
+source.
 
 Recursive functions share the least that their text allows, so what is known of all functions that
 one reaches is computed together, until nothing changes.
@@ -122,11 +123,11 @@ class _Body:
         self._seen: Final = program.namespace(unit.definition)
         self.lists: Final = unit.lists
         self._names: _State | None = {n: frozenset({Share(n)}) for n in self._taken()}
-        """What names share where the walk is; None where control does not get to."""
+        """The aliases at the walk's position; None where control does not arrive."""
         self._heads: Final[dict[ast.stmt, _State]] = {}
-        """What names share at the start of each round of a loop."""
+        """The aliases at the start of each round of a loop."""
         self._left: Final[list[_State | None]] = []
-        """What names share where rounds of the loops around are left."""
+        """The aliases where rounds of the loops around are left."""
         self._result = FRESH
         self._stored = FRESH
         self._distinct = True

@@ -1,4 +1,4 @@
-"""What stands under `@relay` and `@relay_model`: a plain function, with nothing between."""
+"""The definition under `@relay` and `@relay_model`: a plain function, with no other decorator."""
 
 from __future__ import annotations
 

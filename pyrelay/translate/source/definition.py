@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from ..models.optimizers import OptimizerUse
 
 StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | OptimizerUse | None"
-"""What a static parameter may be."""
+"""The values that a static parameter may have."""
 
 
 class Kind(Enum):
-    """What a decorated function is."""
+    """The kind of a decorated function."""
 
     FUNCTION = "function"
     MODEL = "model"
@@ -52,7 +52,7 @@ class Owner:
     """The name of the class, or that of the union among whose classes the instance chooses."""
     cls: type
     names: Mapping[str, Any]
-    """What annotations in the class may mention besides the names around the function."""
+    """The names that annotations in the class may mention besides those around the function."""
     takes_self: bool
     """Whether the first parameter is an instance, whose type needs no annotation."""
     takes_class: bool
@@ -71,7 +71,7 @@ class UserRules:
     rule: Rule
     functions: tuple[Definition, ...] = ()
     policy: tuple[str, ...] = ()
-    """What a checkpoint saves."""
+    """The policy of a checkpoint."""
 
 
 def policy_names(value: object) -> tuple[str, ...] | None:
@@ -313,7 +313,7 @@ class Implicit:
 @final
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a relay function means, in place of a Python object that carries it."""
+    """The definition behind a Python object that carries a relay function."""
 
     __relay__: Any
 

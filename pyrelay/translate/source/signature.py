@@ -46,13 +46,13 @@ class Parameter:
     params: ParamsAnnotation | None = None
     """The model of whose parameters it is a record."""
     element: Type | None = None
-    """What an iterable gives."""
+    """The element type of an iterable."""
     numbers: Numbers = None
     """Where in the argument numbers are Python's own."""
     is_list: bool = False
     """Whether it is a list of the models that it is annotated with."""
     implicit: Implicit | None = None
-    """What it stands for that the function, or one that it calls, mentions."""
+    """The names it stands for that the function, or one that it calls, mentions."""
 
     @property
     def of(self) -> ModelAnnotation | ParamsAnnotation | None:

@@ -62,7 +62,7 @@ NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
 
 
 ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
-"""What a parameter is annotated with that a `for` loop reads element by element."""
+"""Annotations of parameters that a `for` loop reads element by element."""
 
 SEQUENCES: Final = (list, collections.abc.Sequence)
 """Classes of Python that annotate lists, as `List` of the prelude does."""
@@ -94,7 +94,7 @@ class Annotation:
     """Whether it is a list of models."""
     is_optimizer: bool = False
     element: Type | None = None
-    """What an iterable gives, where it was annotated as one."""
+    """The element type of an iterable, where it was annotated as one."""
 
 
 class NotAType(Exception):  # noqa: N818  becomes a diagnostic where the annotation stands

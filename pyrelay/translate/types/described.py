@@ -1,4 +1,4 @@
-"""What type parameters of a program's entry stand for in one call, read off the arguments.
+"""The type arguments of a program's entry in one call, read off the arguments.
 
 A function with type parameters takes values of any type without looking into them. Where the
 program has to look, as a gradient has, the entry is instantiated: the type of what was passed takes
@@ -120,7 +120,7 @@ def instantiation(
 
 @final
 class _Reader:
-    """Gives the type of what one type parameter stands for; its sizes are named after it."""
+    """Return the type argument of one type parameter; its sizes are named after the parameter."""
 
     def __init__(self, data: DataTypes, seen: Namespace, span: Span, sizes: Iterator[Dim]) -> None:
         self._data: Final = data

@@ -19,7 +19,7 @@ from ...ir.dims import Dim
 from ...ir.types import AdtType, FnType, RefType, TupleType, Type, TypeParam, TypeVar
 
 MARKS: Final[dict[Any, Type]] = {n: AdtType(f"python.{n.__name__}") for n in (float, int, bool)}
-"""What stands for Python's number types while an annotation is read for its numbers."""
+"""The stand-ins for Python's number types while an annotation is read for its numbers."""
 
 
 @final
