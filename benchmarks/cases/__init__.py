@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import elements, loops, networks
+from . import elements, loops, networks, recurrent
 from .case import Case
 
-CASES: Final[tuple[Case, ...]] = (*networks.CASES, *elements.CASES, *loops.CASES)
+CASES: Final[tuple[Case, ...]] = (*networks.CASES, *recurrent.CASES, *elements.CASES, *loops.CASES)

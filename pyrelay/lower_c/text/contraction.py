@@ -3,21 +3,24 @@
 A tile has a few rows, and a few vectors of columns. Operands that are elements of a tensor are read
 where they lie, as long as the columns of the second lie one behind the other; others are computed
 and stored first, in scratch. What is made of the sums follows for each tile, while it is in the
-cache. Reductions beside the sums are passes of their own.
+cache. Reductions beside the sums are passes of their own; where rows of what is made of the sums
+are reduced, the sums are stored, and what is made of them is a pass of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.dims import ONE, ZERO, Dim, product
 from ...kernels.calling import Layout, NoKernel, Read, Scratch
 from ...kernels.groups import Group
+from ...kernels.places import linear
 from ...kernels.plans.code import Axis
 from ...kernels.plans.contraction import ContractionPlan, Sum, contraction_plan
 from ...kernels.plans.rows import RowPlan, Stored
+from ...kernels.plans.supplier import Store
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
 from ..math import Target, element_of
@@ -38,6 +41,9 @@ operand and a number of the other."""
 _MANY: Final = 64
 """The size in bytes of the registers of a processor that has 32."""
 
+
+_PLACE: Final = ("batch", "m", "n")
+"""The coordinates of a sum."""
 
 _FEWER: Final = 4
 """The rows of a tile where less are left."""
@@ -73,11 +79,11 @@ class _Columns:
 def lower_contraction(group: Group, layout: Layout, target: Target, name: str = "") -> Kernel:
     """Return the kernel of a group around sums of products. Raises NoKernel."""
     plan = contraction_plan(group, layout)
-    if plan.reductions:
-        raise NoKernel("rows of sums of products are reduced")
     beside = {t for r in plan.beside for t in r.results}
+    sums = {t for r in plan.reductions for t in r.results} | {s.result for s in plan.sums}
     for store, is_whole in plan.stores:
-        if is_whole and not beside.isdisjoint(plan.supplier.terms.needed([store.term])):
+        needed = set(plan.supplier.terms.needed([store.term]))
+        if not beside.isdisjoint(needed) and (is_whole or not sums.isdisjoint(needed)):
             raise NoKernel("what is made of sums of products needs a reduction beside them")
     return _Contraction(group, plan, layout, target, name).kernel()
 
@@ -117,7 +123,12 @@ class _Contraction:
         """Return the kernel."""
         plan, code = self._plan, self._code
         sides = [self._sides(s) for s in plan.sums]
-        self._tiles(sides)
+        if plan.reductions:
+            loaded = {s.result: self._stored_sum() for s in plan.sums}
+            self._tiles(sides, [], loaded)
+            self._rows_of_sums(loaded)
+        else:
+            self._tiles(sides, [store for store, is_whole in plan.stores if is_whole], {})
         self._beside()
         return code.finish(before=self._tile_functions())
 
@@ -266,11 +277,16 @@ class _Contraction:
 
     # Tiles.
 
-    def _tiles(self, sides: Sequence[tuple[_Side, _Columns]]) -> None:
-        """Write the loop over tiles: their sums, and what is made of them."""
+    def _tiles(
+        self,
+        sides: Sequence[tuple[_Side, _Columns]],
+        stores: Sequence[Store],
+        loaded: Mapping[Term, Term],
+    ) -> None:
+        """Write the loop over tiles: their sums, and what is stored that is made of them. `loaded`
+        are sums that are stored themselves, with the terms that load them later."""
         plan, code, sorts = self._plan, self._code, self._plan.sorts
-        stores = [store for store, is_whole in plan.stores if is_whole]
-        if not stores:
+        if not stores and not loaded:
             return
         rows, columns = self._size(sorts.rows.count), self._size(sorts.columns.count)
         width = self._width
@@ -278,16 +294,11 @@ class _Contraction:
         batch = Block(code, self._axes, None, outer, "batch")
         row = Block(code, self._axes, None, batch, "m")
         lane = Block(code, self._axes, "n", row, "n")
-        load = code.function("load_part", self._dtype)
-        sums: list[str] = []
-        for made in plan.sums:
-            name = code.fresh("sums")
-            sums.append(name)
-            lane.set_axes(made.result, ["m", "n", "batch"])
-            at = f"{name} + (row * {width} + {self._column} - column)"
-            lane.put(made.result, Text(f"{load}({at}, n)"))
+        sums = [self._tile_sum(made, lane) for made in plan.sums]
         for store in stores:
             lane.store(store)
+        for total, term in loaded.items():
+            self._store_sum(lane, total, term)
         i, j, c = self._row, self._column, element_of(self._dtype).c
         lines = [
             *outer.lines,
@@ -321,6 +332,14 @@ class _Contraction:
         summed = sum((c.constant or _USUAL) for c in plan.loops)
         cost = ROWS * self._vectors * (summed + cost_of(code.terms, plan.roots))
         code.loop("", tiles, cost, lines)
+
+    def _tile_sum(self, made: Sum, lane: Block) -> str:
+        """Have lanes read a sum from those of a tile; return the name of these."""
+        name, load = self._code.fresh("sums"), self._code.function("load_part", self._dtype)
+        lane.set_axes(made.result, _PLACE)
+        at = f"{name} + (row * {self._width} + {self._column} - column)"
+        lane.put(made.result, Text(f"{load}({at}, n)"))
+        return name
 
     def _call(self, made: Sum, name: str, first: _Side, second: _Columns) -> list[str]:
         """Return the lines that compute the sums of a tile."""
@@ -366,7 +385,7 @@ class _Contraction:
 
     def _tile_functions(self) -> str:
         """Return the functions that compute tiles."""
-        if not any(is_whole for _, is_whole in self._plan.stores):
+        if not self._plan.reductions and not any(w for _, w in self._plan.stores):
             return ""
         tiles = Tiles(self._code, self._dtype, self._vectors)
         unpacked: list[str] = []
@@ -384,12 +403,59 @@ class _Contraction:
             )
         )
 
-    # Reductions beside.
+    # Reductions.
+
+    def _stored_sum(self) -> Term:
+        """Return the term that loads a sum from where the loop over tiles stores it."""
+        sorts = self._plan.sorts
+        shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
+        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(_PLACE, shape, strict=True)]
+        access = Access(self._room(shape, "sums_at"), linear(index, shape), self._dtype)
+        return self._plan.supplier.terms.make("load", dtype=self._dtype, detail=access)
+
+    def _store_sum(self, lane: Block, total: Term, load: Term) -> None:
+        """Write the store of a sum where a term loads it later."""
+        access = load.detail
+        assert isinstance(access, Access)
+        where = lane.behind(str(access.operand), access.offset)
+        stored = self._code.function("store_part", access.dtype)
+        lane.line(f"{stored}({where}, {lane.text(total)}, n);")
+
+    def _rows_of_sums(self, loaded: Mapping[Term, Term]) -> None:
+        """Write the pass over rows of sums that reduces them, and what is stored of that."""
+        plan, code, sorts = self._plan, self._code, self._plan.sorts
+        count = len(plan.reductions)
+        stored = tuple(
+            Stored(store, is_whole, count)
+            for store, is_whole in plan.stores
+            if is_whole or not self._is_beside(store)
+        )
+        sizes = zip(_PLACE, (sorts.batch.count, sorts.rows.count, sorts.columns.count), strict=True)
+        *kept, reduced = [(name, size) for name, size in sizes]
+        rows = product(tuple(size for _, size in kept))
+        stages = tuple((r,) for r in plan.reductions)
+        passed = RowPlan(plan.supplier, rows, reduced[1], False, stages, stored)
+        lines = go_through(
+            code,
+            passed,
+            tuple((n, s) for n, s in kept if s != ONE),
+            (reduced,) if reduced[1] != ONE else (),
+            loaded,
+        )
+        cost = cost_of(code.terms, passed.roots) * (reduced[1].constant or _USUAL)
+        code.loop("_rows", str(self._size(rows)), cost, lines)
+
+    def _is_beside(self, store: Store) -> bool:
+        """Return whether what is stored is made of reductions beside the sums."""
+        beside = {t for r in self._plan.beside for t in r.results}
+        return not beside.isdisjoint(self._plan.supplier.terms.needed([store.term]))
 
     def _beside(self) -> None:
         """Write the passes of reductions beside the sums, and what is stored of them."""
         plan, code = self._plan, self._code
-        stores = [store for store, is_whole in plan.stores if not is_whole]
+        stores = [s for s, is_whole in plan.stores if not is_whole]
+        if plan.reductions:
+            stores = [s for s in stores if self._is_beside(s)]
         if not stores:
             return
         rows = plan.sorts.rows.count

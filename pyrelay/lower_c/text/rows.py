@@ -11,7 +11,7 @@ from means and maxima.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from ...ir.dims import ONE, Dim, product
@@ -22,7 +22,7 @@ from ...kernels.places import linear, steps_of
 from ...kernels.plans.code import Axis
 from ...kernels.plans.reductions import Reduction, identity
 from ...kernels.plans.rows import Coordinates, RowPlan, Stored, row_plan
-from ...kernels.plans.terms import Access
+from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text, call, infix
 from ..math import Target, element_of
 from .block import Block
@@ -54,10 +54,15 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
 
 
 def go_through(
-    kernel: KernelText, plan: RowPlan, kept: Coordinates, reduced: Coordinates
+    kernel: KernelText,
+    plan: RowPlan,
+    kept: Coordinates,
+    reduced: Coordinates,
+    loaded: Mapping[Term, Term] | None = None,
 ) -> list[str]:
-    """Return the lines of a loop over the rows from `begin` to `end` of a pass with reductions."""
-    found = _Pass(kernel, plan, kept, reduced)
+    """Return the lines of a loop over the rows from `begin` to `end` of a pass with reductions.
+    `loaded` are results of passes before it, with the terms that load them."""
+    found = _Pass(kernel, plan, kept, reduced, loaded or {})
     return found.columns() if _is_column(plan, kept, reduced) else found.rows()
 
 
@@ -106,9 +111,15 @@ class _Pass:
     """The loop of a pass in the making."""
 
     def __init__(
-        self, kernel: KernelText, plan: RowPlan, kept: Coordinates, reduced: Coordinates
+        self,
+        kernel: KernelText,
+        plan: RowPlan,
+        kept: Coordinates,
+        reduced: Coordinates,
+        loaded: Mapping[Term, Term],
     ) -> None:
         self._kernel: Final = kernel
+        self._loaded: Final = loaded
         self._plan: Final = plan
         self._kept: Final = kept
         self._reduced: Final = reduced
@@ -149,6 +160,8 @@ class _Pass:
         for reduction in (r for stage in self._plan.stages for r in stage):
             for term in reduction.results:
                 row.set_axes(term, [self._kept[-1][0]] if self._kept else [])
+        for term in self._loaded:
+            row.set_axes(term, [name for name, _ in (*self._kept, *self._reduced)])
         for stage in range(self._plan.passes):
             reductions = self._plan.reductions(stage)
             leaders = [r for r in reductions if r.online is None]
@@ -172,6 +185,8 @@ class _Pass:
             inner_lane = lane if self._is_column else name
             blocks.append(Block(self._kernel, self._axes, inner_lane, blocks[-1], name))
         inner = blocks[-1] if self._reduced else Block(self._kernel, self._axes, lane, row, "%one")
+        for term, load in self._loaded.items():
+            blocks[-1].put(term, blocks[-1].text(load))
         for reduction in reductions:
             self._step(inner, reduction)
         for output in stored:

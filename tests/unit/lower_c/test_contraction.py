@@ -73,3 +73,40 @@ UPDATES = """def @updates[N: Dim, K: Dim, M: Dim](%g: Tensor[(N, M), float32],
 
 def test_parameters_are_updated_by_their_gradients() -> None:
     check(UPDATES, torch.randn(11, 18), torch.randn(11, 23), torch.randn(18, 23), torch.randn(18))
+
+
+NORMALISED = """def @normalised[N: Dim, K: Dim](
+    %x: Tensor[(N, K), float32], %w: Tensor[(WIDTH, K), float32]) {
+    let %t = transpose(%w, dim0=0, dim1=1);
+    let %scores = matmul(%x, %t);
+    let %peak = amax(%scores, dim=(1,), keepdim=True);
+    let %weights = exp(%scores - %peak);
+    let %total = sum(%weights, dim=(1,), keepdim=True);
+    (%weights / %total, log(%total) + %peak)
+}"""
+LARGEST = """def @largest[B: Dim, N: Dim, K: Dim](
+    %x: Tensor[(B, N, K), float32], %y: Tensor[(B, K, 33), float32]) {
+    argmax(matmul(%x, %y), dim=2)
+}"""
+PRODUCTS = """def @products[N: Dim, K: Dim](
+    %x: Tensor[(N, K), float64], %y: Tensor[(N, K), float64], %w: Tensor[(K, 9), float64]) {
+    let %first = matmul(%x, %w);
+    let %second = matmul(%y, %w);
+    sum(%first * %second, dim=(1,))
+}"""
+
+
+@pytest.mark.parametrize("width", [1, 10, 64, 127])
+@pytest.mark.parametrize("rows", [1, 4, 29])
+def test_rows_of_sums_are_normalised(width: int, rows: int) -> None:
+    source = NORMALISED.replace("WIDTH", str(width))
+    check(source, torch.randn(rows, 19), torch.randn(width, 19))
+
+
+def test_the_largest_of_each_row_of_sums_is_found() -> None:
+    check(LARGEST, torch.randn(3, 5, 7), torch.randn(3, 7, 33))
+
+
+def test_rows_of_two_sums_are_reduced_together() -> None:
+    x, y = (torch.randn(23, 6, dtype=torch.float64) for _ in range(2))
+    check(PRODUCTS, x, y, torch.randn(6, 9, dtype=torch.float64))
