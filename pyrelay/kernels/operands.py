@@ -59,6 +59,16 @@ def unit_of(value: Any) -> int | None:
     return max((axis for axis, size, step in axes if step == 1 and size >= _LEAST), default=None)
 
 
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a tensor that lies row by row."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return tuple(reversed(strides))
+
+
 def layout_of(operands: Sequence[Any], sizes: Sizes, counts: Sequence[Dim]) -> Layout:
     """Return how operands lie in memory; `counts` are the element counts of the tensors in the
     kernel function."""

@@ -7,7 +7,7 @@ def call(v0, v1):
     at = frame.at
     at[1] = v0.data_ptr()
     ...
-    v2 = empty(s2, dtype=t2)
+    v2 = empty(s2, r2, dtype=t2, device=cpu)
     at[3] = v2.data_ptr()
     if piece_0(frame.address):
         return plain(v0, v1)
@@ -23,7 +23,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ...ir.types import SizeType, TensorType
-from ...kernels.operands import is_number
+from ...kernels.operands import contiguous_strides, is_number
 from ...kernels.tape import (
     CallStep,
     KernelStep,
@@ -39,6 +39,8 @@ from .frames import Frame, arena_of
 from .prepare import Prepared
 
 Callee: TypeAlias = Callable[..., Any]
+
+CPU: Final = torch.device("cpu")
 
 
 def call_of(
@@ -63,7 +65,8 @@ class _Writer:
         self._tape: Final = tape
         self._callee: Final = callee
         self._lines: Final[list[str]] = []
-        self._known: Final[dict[str, Any]] = {"empty": torch.empty}
+        # Half as slow as torch.empty: it has one way to read its arguments.
+        self._known: Final[dict[str, Any]] = {"empty": torch.empty_strided, "cpu": CPU}
         steps = tape.steps
         pieces = prepared.text.pieces
         self._in_c: Final = frozenset(n for piece in pieces for n in piece.steps)
@@ -186,7 +189,8 @@ class _Writer:
         shape, dtype = self._name("shape_", shaped.shape), self._name("dtype_", shaped.dtype)
         begin = self._prepared.offsets.get(value)
         if begin is None:
-            self._line(f"v{value} = empty({shape}, dtype={dtype})")
+            strides = self._name("strides_", contiguous_strides(shaped.shape))
+            self._line(f"v{value} = empty({shape}, {strides}, dtype={dtype}, device=cpu)")
             self._line(f"at[{value + 1}] = v{value}.data_ptr()")
         elif value in self._needed:
             end = begin + shaped.bytes

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ...kernels.operands import contiguous_strides
 from .build import interprets
 from .launch import current_stream, on
 from .prepare import Storage
@@ -182,13 +183,3 @@ def slot_of(arena: torch.Tensor, slot: Slot) -> torch.Tensor:
     """Return the tensor of a value in the arena, which has its dtype."""
     shape, first = slot.storage.shape, slot.offset // arena.itemsize
     return arena.as_strided(shape, contiguous_strides(shape), arena.storage_offset() + first)
-
-
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a tensor that lies row by row."""
-    strides: list[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return tuple(reversed(strides))

@@ -11,6 +11,7 @@ from ...translate.types.number_places import Numbers
 from ..border.fast_flatten import Reader
 from ..models.model_io import Arguments, Source
 from ..models.recorded import Homes, recorded
+from .direct import Call, Direct, Uses, direct_call
 from .entry import Entry
 from .implicit import implicit_values
 from .made import note_made
@@ -30,7 +31,7 @@ class Compiled:
     ) -> None:
         self.translation: Final = translation
         self.entry: Final = entry
-        self._guards_hold: Final = checker(translation.guards)
+        self.guards_hold: Final = checker(translation.guards)
         self._records: Final = records
         """Where the result has records of parameters."""
         self.rates: Final = tuple(translation.rates.items())
@@ -43,6 +44,7 @@ class Compiled:
         None where the result is anything else."""
         self._maker: Final = maker
         """The definition, where it returns functions that may be made again."""
+        self._direct: Direct | None = None
 
     def recorded(self, result: Any, models: tuple[Source, ...], args: Arguments) -> Any:
         """Return a result with its parameters and gradients as records."""
@@ -59,6 +61,19 @@ class Compiled:
             note_made(result, self._maker, names, args)
         return self.recorded(result, models, args)
 
+    def direct_call(self, args: Arguments, uses: Uses, general: Call) -> Call | None:
+        """Return what does calls like one that has just been made, without models and names; None
+        where there is nothing but `general`."""
+        is_more = args.statics or args.types or args.optimizers or args.implicit or self._implicit
+        if is_more or self._records is not None or self._maker is not None:
+            return None
+        around = (self.guards_hold, uses, general)
+        direct = direct_call(self._direct, self.entry, args.values, *around)
+        if direct is None:
+            return None
+        self._direct = direct
+        return direct.call
+
     def completed(self, args: Arguments) -> Arguments:
         """Return the arguments of a call with the implicit values at the end. Raises RunError."""
         if not self._implicit and not args.implicit:
@@ -69,6 +84,6 @@ class Compiled:
     def is_valid(self, args: Arguments) -> bool:
         """Return whether all captured names, and learning rates that are part of the program, still
         have the values that were compiled in."""
-        if not self._guards_hold():
+        if not self.guards_hold():
             return False
         return all(args.optimizers[name].lr == lr for name, lr in self.rates)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
@@ -16,7 +17,7 @@ import torch
 from ...diagnostics.diagnostic import RunError
 from ...ir.dims import Dim
 from ...ir.traverse import spine
-from ...ir.types import ITERABLE, RefType, SizeType, Type, subtypes
+from ...ir.types import ITERABLE, RefType, SizeType, TensorType, Type, subtypes
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers
 from ..border.arguments import bind
@@ -36,6 +37,7 @@ from ..values.values import Cell
 
 if TYPE_CHECKING:
     from ..compile.program import Program
+    from ..host import CompiledProgram
 
 _MAX_CALLS: Final = 4096
 _is_view: Final = torch.Tensor._is_view  # noqa: SLF001  torch has no public name for it
@@ -143,6 +145,32 @@ class Entry:
         finally:
             if self._cells:
                 separate(values, host)
+
+    @property
+    def joins(self) -> bool:
+        """Whether a call may join torch's graph."""
+        return self._joined is not None
+
+    @cached_property
+    def takes_tensors(self) -> bool:
+        """Whether all arguments are tensors and numbers, and none is part of a model."""
+        return not self._models and all(isinstance(p.type, TensorType) for p in self.parameters)
+
+    def device_as_it_is(self, values: Sequence[Any]) -> torch.device | None:
+        """Return the device of a call with arguments that the program takes as they are; None for
+        other arguments. Raises RunError for what is no argument."""
+        call = self._call(values) if self.takes_tensors else None
+        return None if call is None or call.convert is not None else call.device
+
+    def finishing(
+        self, compiled: CompiledProgram, device: torch.device
+    ) -> Callable[[Any, Sequence[Any]], Any] | None:
+        """Return what makes a result, with the arguments of its call, that which the caller gets;
+        None where it always is."""
+        if self._made is not None and compiled.gives_fresh:
+            return None
+        owner = Owner(device, compiled.constants)
+        return lambda result, host: self.finish(result, host, owner)
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""

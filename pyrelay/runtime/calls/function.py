@@ -101,8 +101,7 @@ class RelayFunction(Routine, Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
-        made = self._made or self.runner
-        return made(args, kwargs)
+        return (self._made or self.runner).latest(args, kwargs)
 
     def transformed(
         self, rule: Rule, options: Options, wrt: tuple[str, ...] | None = None

@@ -45,6 +45,7 @@ from ..models.records import Grads, TensorRecord
 from ..values.representation import UserData
 from .compiled import Compiled
 from .describing import Describer, may_join
+from .direct import Call, Uses
 from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
 from .made import is_made_again
@@ -76,7 +77,9 @@ class Runner(Inspected):
         self._several: Final[dict[DerivedFunction, bool]] = {}
         """Whether transforms that were passed take values of several types."""
         self._parts: Final[dict[Definition, Runner]] = {}
-        self._hits = 0
+        self._uses: Final = Uses()
+        self.latest: Call = self._general
+        """Runs the function, which must need no implicit model. Raises CheckError and RunError."""
         self._varying: Final[dict[Place, Guard]] = {}
         """The captured numbers that have changed; each run reads what they are then."""
         self._are_constants = False
@@ -98,9 +101,16 @@ class Runner(Inspected):
 
     # Calls.
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function, which must need no implicit model. Raises CheckError and RunError."""
-        return self.call((), args, kwargs)
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function; calls like this one are direct from now on, if they can be."""
+        bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
+        compiled = self._entry((), bound, None)
+        bound = compiled.completed(bound)
+        result = compiled.finished(self._run(compiled, (), bound), (), bound)
+        direct = None if kwargs else compiled.direct_call(bound, self._uses, self._general)
+        if direct is not None:
+            self.latest = direct
+        return result
 
     def call(
         self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
@@ -186,7 +196,7 @@ class Runner(Inspected):
         )
         known = self._compiled.get(key)
         if known is not None and known.is_valid(args):
-            self._hits += 1
+            self._uses.hits += 1
             return known
         if known is not None and not self._are_constants:
             self._note_changed(known.translation)
@@ -354,7 +364,7 @@ class Runner(Inspected):
 
     def cache_info(self) -> CacheInfo:
         """Return what is compiled and how often it was used."""
-        return CacheInfo(len(self._compiled), self._hits, len(self._compiled))
+        return CacheInfo(len(self._compiled), self._uses.hits, len(self._compiled))
 
     def plan_of_model(
         self, hyper: Mapping[str, Any], sizes: Mapping[str, int]

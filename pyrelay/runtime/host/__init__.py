@@ -6,6 +6,7 @@ write the syntax, `compiled` runs it.
 
 from __future__ import annotations
 
+from .compiled import UNWATCHED as UNWATCHED
 from .compiled import CompiledProgram as CompiledProgram
 from .compiled import Instead as Instead
 from .compiled import compile_module as compile_module

@@ -37,7 +37,7 @@ from .trampoline import DEPTH, DeepFunction, deep_function
 
 _Context: TypeAlias = Callable[[], AbstractContextManager[object]]
 _torch: Any = torch
-_UNWATCHED: Final[_Context] = getattr(_torch._C, "_AutoDispatchBelowAutograd", nullcontext)  # noqa: SLF001  it has no public name
+UNWATCHED: Final[_Context] = getattr(_torch._C, "_AutoDispatchBelowAutograd", nullcontext)  # noqa: SLF001  it has no public name
 """In it calls go past the layers in which autograd notes views and versions even where it records
 nothing: a fifth of the time of a small call."""
 
@@ -96,18 +96,25 @@ class CompiledProgram:
         self, program: Program, entry: Planned, *, gives_fresh: bool, is_bare: bool
     ) -> None:
         self.gives_fresh: Final = gives_fresh
-        self._is_bare: Final = is_bare
+        self.is_bare: Final = is_bare
+        """Whether autograd may be told nothing of its calls."""
         self._program: Final = program
         self._entry: Final = entry
         self._files: Final[dict[str, SourceFile]] = {}
         self._definitions: Final[list[ast.FunctionDef]] = []
         self._namespace: Final = program.pool.namespace
-        self._function: Any = None
+        self.function: Any = None
+        """The entry as host code: for values whose sizes have been checked, under `no_grad`."""
 
     @property
     def source(self) -> str:
         """The generated code as text: the same for the same program, in every process."""
         return "\n\n\n".join(ast.unparse(d) for d in self._definitions) + "\n"
+
+    @property
+    def is_debugged(self) -> bool:
+        """Whether it was compiled for a debugger."""
+        return self._program.is_debugged
 
     @property
     def is_dispatched(self) -> bool:
@@ -138,9 +145,9 @@ class CompiledProgram:
             if planned.is_deep:
                 plain, steps = self._namespace[name], self._namespace[f"{name}__steps"]
                 self._namespace[f"{name}__value"] = DeepFunction(plain, steps)
-        self._function = self._namespace[self._program.name(self._entry)]
+        self.function = self._namespace[self._program.name(self._entry)]
         if self._program.deep_values or self._entry.is_deep:
-            self._function = self._deep_entry(self._function)
+            self.function = self._deep_entry(self.function)
 
     def _deep_entry(self, function: Any) -> Any:
         types = [type_of(p) for p in self._entry.function.params]
@@ -159,15 +166,15 @@ class CompiledProgram:
         except RunError:
             raise
         except Exception as error:
-            raise self._located(error) from None
+            raise self.located(error) from None
 
     def _run(self, args: tuple[Any, ...]) -> Any:
-        if not self._is_bare or is_transformed():
-            return self._function(*args)
-        with _UNWATCHED():
-            return self._function(*args)
+        if not self.is_bare or is_transformed():
+            return self.function(*args)
+        with UNWATCHED():
+            return self.function(*args)
 
-    def _located(self, error: Exception) -> Exception:
+    def located(self, error: Exception) -> Exception:
         """Return the error with the user's place, its traceback only the generated frames."""
         if isinstance(error, FailedInside):
             return located_inside(error)

@@ -44,17 +44,17 @@ def guards(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     call = CompiledProgram.__call__
 
     def noted(self: CompiledProgram, *args: object) -> object:
-        run = self._function
+        run = self.function
 
         def watched(*given: object) -> object:
             found.append("AutogradOther" in str(_excluded_keys()))
             return run(*given)
 
-        monkeypatch.setattr(self, "_function", watched)
+        monkeypatch.setattr(self, "function", watched)
         try:
             return call(self, *args)
         finally:
-            monkeypatch.setattr(self, "_function", run)
+            monkeypatch.setattr(self, "function", run)
 
     monkeypatch.setattr(CompiledProgram, "__call__", noted)
     return found
