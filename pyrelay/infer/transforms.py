@@ -145,7 +145,7 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((value, cotangents))
         case Rule.VJP:
             return TupleType((value, FnType((value,), cotangents)))
-        case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
+        case Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
             raise AssertionError("what is made has the type of the function")
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")

@@ -2,7 +2,8 @@
 
 For `f: (A...) -> B` the rules of `custom_vjp` are `fwd: (A...) -> (B, R)` and
 `bwd: (R, B) -> Awrt`, where `Awrt` are the parameters that hold floats: one bare, several as a
-tuple. What the function and its rules capture comes first in all three.
+tuple. The rule of `custom_jvp` is `((A...), (Awrt...)) -> (B, B)`, of two tuples. What the function
+and its rules capture comes first in all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ..diagnostics.catalogue.derivatives import RuleMismatch
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..diagnostics.diagnostic import Problem
-from ..ir.expr import Batching, Options, Transform
+from ..ir.expr import Batching, Options, Rule, Transform
 from ..ir.op import Clash, Stuck
 from ..ir.types import UNIT, FnType, TupleType, Type, TypeHole, is_differentiable, show
 from .batching import BatchConstraint
@@ -74,6 +75,27 @@ class RulesConstraint:
         if not self.rules:
             self.options = replace(self.options, wrt=())
             return
+        if self.transform.rule is Rule.CUSTOM_JVP:
+            self._attempt_forward(solver, function)
+        else:
+            self._attempt_reverse(solver, function)
+
+    def _attempt_forward(self, solver: Solver, function: FnType) -> None:
+        """Make the rule of `custom_jvp` fit. Raises Stuck or Clash."""
+        rule = self._rule(solver, 0)
+        captured, own = self._split(function)
+        if len(rule.params) != len(captured) + 2:
+            raise Clash("count")
+        for number, (given, wanted) in enumerate(zip(rule.params, captured, strict=False)):
+            self._unify(solver, 0, f"parameter {number + 1}", given, wanted)
+        primals, tangents = rule.params[len(captured) :]
+        self._unify(solver, 0, "parameter 1", primals, TupleType(own))
+        self._result(solver, 0, TupleType((function.result, function.result)))
+        wanted = TupleType(self._floats(solver, function))
+        self._unify(solver, 0, "parameter 2", tangents, wanted)
+
+    def _attempt_reverse(self, solver: Solver, function: FnType) -> None:
+        """Make the rules of `custom_vjp` fit. Raises Stuck or Clash."""
         rules = [self._rule(solver, i) for i in range(len(self.rules))]
         for index, (rule, params) in enumerate(zip(rules, self._params(solver), strict=True)):
             self.failing = (index, None)
@@ -82,10 +104,21 @@ class RulesConstraint:
             for number, (own, wanted) in enumerate(zip(rule.params, params, strict=True)):
                 self._unify(solver, index, f"parameter {number + 1}", own, wanted)
         self._result(solver, 0, TupleType((function.result, self._saved(solver))))
+        wanted = self._floats(solver, function)
+        self._result(solver, 1, wanted[0] if len(wanted) == 1 else TupleType(wanted))
+
+    def _split(self, function: FnType) -> tuple[tuple[Type, ...], tuple[Type, ...]]:
+        """Return the parameters that are captured, and the function's own."""
+        count = self.transform.captures
+        return function.params[:count], function.params[count:]
+
+    def _floats(self, solver: Solver, function: FnType) -> tuple[Type, ...]:
+        """Return the parameters that hold floats, which are those in the options from here on.
+        Raises Stuck or Clash."""
         for ty in function.params:
             if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
                 raise Stuck(solver.shallow(ty))
-        own = [solver.resolve(p) for p in function.params[self.transform.captures :]]
+        own = [solver.resolve(p) for p in self._split(function)[1]]
         floats = tuple(i for i, ty in enumerate(own) if is_differentiable(ty))
         self.options = replace(self.options, wrt=floats, single=len(floats) == 1)
         if not floats:
@@ -93,14 +126,13 @@ class RulesConstraint:
             raise Clash(
                 "no parameter of the function holds floats", help="declare one as Float or a tensor"
             )
-        wanted = tuple(own[i] for i in floats)
-        self._result(solver, 1, wanted[0] if len(wanted) == 1 else TupleType(wanted))
+        return tuple(own[i] for i in floats)
 
     def _params(self, solver: Solver) -> Iterator[tuple[Type, ...]]:
         """Return the parameters that each rule must have."""
         function = _function(solver, self.function)
         yield function.params
-        captured = function.params[: self.transform.captures]
+        captured, _ = self._split(function)
         yield (*captured, self._saved(solver), function.result)
 
     def _saved(self, solver: Solver) -> Type:
@@ -151,15 +183,18 @@ class RulesConstraint:
 
     def _wanted(self, function: FnType, rules: Sequence[Type]) -> list[tuple[str, str]]:
         """Return the type that each rule must have, as text, with its form in words."""
-        own = self.transform.captures
+        _, own = self._split(function)
+        value = "B" if isinstance(function.result, TypeHole) else show(function.result)
+        floats = [show(p) for p in own if is_differentiable(p)]
+        taken = ", ".join(map(show, own))
+        if self.transform.rule is Rule.CUSTOM_JVP:
+            pair = f"tuple[{value}, {value}]"
+            return [(f"Fn[[tuple[{taken}], tuple[{', '.join(floats)}]], {pair}]", _DIRECTIONAL)]
         forward = rules[0]
         pair = forward.result if isinstance(forward, FnType) else UNIT
         is_pair = isinstance(pair, TupleType) and len(pair.fields) == 2
         saved = show(pair.fields[1]) if is_pair and isinstance(pair, TupleType) else "R"
-        value = "B" if isinstance(function.result, TypeHole) else show(function.result)
-        floats = [show(p) for p in function.params[own:] if is_differentiable(p)]
         back = floats[0] if len(floats) == 1 else f"tuple[{', '.join(floats)}]"
-        taken = ", ".join(show(p) for p in function.params[own:])
         return [
             (f"Fn[[{taken}], tuple[{value}, {saved}]]", _FORWARD),
             (f"Fn[[{saved}, {value}], {back}]", _BACKWARD),
@@ -172,6 +207,10 @@ _FORWARD: Final = (
 _BACKWARD: Final = (
     "takes what the forward rule saves and a cotangent of the result, and returns a cotangent for "
     "each parameter that holds floats"
+)
+_DIRECTIONAL: Final = (
+    "takes a tuple of the arguments and a tuple of directions, one for each parameter that holds "
+    "floats, and returns the result with its tangent"
 )
 
 

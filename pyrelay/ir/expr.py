@@ -223,9 +223,9 @@ class Transform:
     `(A...) -> (B, fn(B) -> Awrt)`. jvp gives `((A...), (Awrt...)) -> (B, B)`, of two tuples. With
     `has_aux`, `B` is `(loss, aux)`, and jvp gives `(loss, tangent, aux)`. custom_vjp gives `f`
     itself, with a derivative that the user writes: `rules` are a forward function `(A...) -> (B,
-    R)` and a backward function `(R, B) -> Awrt`. checkpoint gives `f`, whose backward pass computes
-    again what `policy` does not name; stop_gradient gives `f`, whose result is a constant of
-    differentiation.
+    R)` and a backward function `(R, B) -> Awrt`; custom_jvp likewise, with one rule of the type of
+    `jvp(f)`. checkpoint gives `f`, whose backward pass computes again what `policy` does not name;
+    stop_gradient gives `f`, whose result is a constant of differentiation.
 
     The first `captures` parameters of `f` are what a closure has captured. They come first in what
     is made too, and in `rules`, unchanged, and options do not count them.

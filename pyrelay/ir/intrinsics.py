@@ -16,6 +16,7 @@ class Intrinsic(Enum):
     VALUE_AND_GRAD = "value_and_grad"
     VJP = "vjp"
     CUSTOM_VJP = "custom_vjp"
+    CUSTOM_JVP = "custom_jvp"
     CHECKPOINT = "checkpoint"
     JVP = "jvp"
     VMAP = "vmap"

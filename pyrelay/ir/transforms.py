@@ -21,6 +21,7 @@ class Rule(Enum):
     JACFWD = "jacfwd"
     JACREV = "jacrev"
     CUSTOM_VJP = "custom_vjp"
+    CUSTOM_JVP = "custom_jvp"
     CHECKPOINT = "checkpoint"
     STOP_GRADIENT = "stop_gradient"
 
@@ -116,6 +117,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.JACFWD: Differentiation,
     Rule.JACREV: Differentiation,
     Rule.CUSTOM_VJP: Differentiation,
+    Rule.CUSTOM_JVP: Differentiation,
     Rule.CHECKPOINT: Differentiation,
     Rule.STOP_GRADIENT: Differentiation,
     Rule.VMAP: Batching,
@@ -124,6 +126,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
 
 RULE_COUNTS: Final[Mapping[Rule, int]] = {
     Rule.CUSTOM_VJP: 2,
+    Rule.CUSTOM_JVP: 1,
     Rule.CHECKPOINT: 0,
     Rule.STOP_GRADIENT: 0,
 }

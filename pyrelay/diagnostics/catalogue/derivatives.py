@@ -15,7 +15,9 @@ class RuleMismatch:
     With `f: A -> B`, `relay.custom_vjp(fwd, bwd)` takes `fwd: A -> (B, R)`, whose second result is
     anything that the backward function needs, and `bwd: (R, B) -> dA`. `dA` has a cotangent for
     each parameter that holds floats, of the type of the parameter: one bare, several as a tuple.
-    Integers, bools and strings have none.
+    `relay.custom_jvp(rule)` takes a rule of the type of `relay.jvp(f)`: of a tuple of the arguments
+    and a tuple of directions, with the value and its tangent as the result. Integers, bools and
+    strings have no cotangents and no directions.
     """
 
     span: Span

@@ -43,8 +43,8 @@ from .ruled import rule_of
 if TYPE_CHECKING:
     from .bodies import Body, Source, Step
     from .callgraph import CallGraph
-    from .cotangents.cells import CellUse
     from .leaves import Leaves
+    from .workspace import Workspace
 
 
 @final
@@ -79,17 +79,15 @@ class Activity:
 
     def __init__(
         self,
-        graph: CallGraph,
-        leaves: Leaves,
-        cell_use: CellUse,
+        space: Workspace,
         filled_cells: Cells = NO_CELLS,
         read_cells: Cells = NO_CELLS,
     ) -> None:
-        self._graph: Final = graph
-        self._leaves: Final = leaves
+        self._graph: Final = space.graph
+        self._leaves: Final = space.leaves
         self._varied: Final[dict[tuple[str, int], Flow]] = {}
         self._useful: Final[dict[tuple[str, int], Flow]] = {}
-        self.cell_use: Final = cell_use
+        self.cell_use: Final = space.cell_use
         self.filled_cells: Final = filled_cells
         """The cells whose content is taken to be varied."""
         self.read_cells: Final = read_cells
@@ -159,21 +157,19 @@ class Activity:
         return sweep.masks
 
 
-def active_cells(
-    graph: CallGraph, leaves: Leaves, cell_use: CellUse, name: str, varied: int, useful: int
-) -> Steps[Cells]:
+def active_cells(space: Workspace, name: str, varied: int, useful: int) -> Steps[Cells]:
     """Return the cells through which a gradient flows: those that something varied reaches, and
     from which something useful is read; each set is the least that holds of itself."""
-    every = cell_use.of(name)
+    every = space.cell_use.of(name)
     filled = read = NO_CELLS
     while every:
-        activity = Activity(graph, leaves, cell_use, filled)
+        activity = Activity(space, filled)
         yield activity.varied(name, varied)
         if activity.filled <= filled:
             break
         filled |= activity.filled
     while filled:
-        activity = Activity(graph, leaves, cell_use, filled, read)
+        activity = Activity(space, filled, read)
         yield activity.useful(name, useful)
         found = activity.read & filled
         if found <= read:

@@ -48,12 +48,9 @@ from .operators import push_operator
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ..deriving.bodies import Arm, Body, Source, Step
-    from ..deriving.cotangents.adt_cotangents import Border
-    from ..deriving.cotangents.cells import Cells, CellUse, Shadows
-    from ..deriving.cotangents.cotangents import Cotangents
+    from ..deriving.cotangents.cells import Cells
     from ..deriving.cotangents.masks import Masks
-    from ..deriving.leaves import Leaves
-    from ..deriving.store import Store
+    from ..deriving.workspace import Workspace
     from .instances import Instance
     from .transposed import Transposed
 
@@ -61,12 +58,7 @@ if TYPE_CHECKING:
 class Tools(Protocol):
     """The interface of a sweep to the derivation it is part of."""
 
-    store: Store
-    leaves: Leaves
-    cotangents: Cotangents
-    border: Border
-    cell_use: CellUse
-    shadows: Shadows
+    space: Workspace
     transposed: Transposed
     cells: Cells
     """Those that tangents flow through."""
@@ -90,7 +82,7 @@ class Sweep:
         group: Mapping[str, Instance],
     ) -> None:
         self.tools: Final = tools
-        self.leaves: Final = tools.leaves
+        self.leaves: Final = tools.space.leaves
         self._source: Final = source
         self._instance: Final = instance
         self._masks: Final = masks
@@ -98,7 +90,7 @@ class Sweep:
         self._names: Final = Names()
         self._copier: Final = Copier(self._names)
         self._tangents: Final[dict[tuple[Var, int], Expr]] = {}
-        self._touching: Final = tools.cell_use.touching(source, tools.cells)
+        self._touching: Final = tools.space.cell_use.touching(source, tools.cells)
         span = source.function.span
         self._run: Final = Var(self._names.fresh("run"), RefType(UNIT), span=span)
 
@@ -153,7 +145,7 @@ class Sweep:
 
     def zero(self, builder: Builder, leaf: Type) -> Value:
         """Return the zero of a leaf."""
-        return self.tools.cotangents.zero(builder, leaf)
+        return self.tools.space.cotangents.zero(builder, leaf)
 
     def _filled(self, builder: Builder, atoms: Sequence[Expr], mask: int) -> list[Value]:
         """Return the tangents of the leaves of atoms that are in a mask, with zeros."""
@@ -278,7 +270,7 @@ class Sweep:
         return None if instance.is_constant else instance
 
     def _call(self, step: Step, call: Call, instance: Instance, builder: Builder) -> Call:
-        function = self.tools.store.functions[instance.source]
+        function = self.tools.space.store.functions[instance.source]
         type_args = type_arguments(function.type_params, call_instance(function, call))
         args = [self.atom(a) for a in call.args]
         args += (t.atom for t in self._filled(builder, call.args, instance.varied))
@@ -426,7 +418,7 @@ class Sweep:
             case RefWrite(ref, content):
                 self._write_shadow(self.atom(ref), content, builder)
             case RefRead(ref):
-                shadows, content_type = self.tools.shadows, type_of(value)
+                shadows, content_type = self.tools.space.shadows, type_of(value)
                 place, held = shadows.of(builder, self._run, self.atom(ref))
                 tangent = builder.bind(RefRead(place.atom, held, span=builder.span), "d")
                 box, name = shadows.boxed(content_type, builder.span)
@@ -436,8 +428,8 @@ class Sweep:
                 self.keep(var, self._opened(builder, tangent.atom, constructor, leaves))
 
     def _write_shadow(self, cell: Expr, content: Expr, builder: Builder) -> None:
-        place, held = self.tools.shadows.of(builder, self._run, cell)
-        box, name = self.tools.shadows.boxed(type_of(content), builder.span)
+        place, held = self.tools.space.shadows.of(builder, self._run, cell)
+        box, name = self.tools.space.shadows.boxed(type_of(content), builder.span)
         if all(t is None for t in self.tangents(content)):
             tangent = self.zero(builder, held)
         else:

@@ -17,9 +17,10 @@ from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
 from ..deriving.activity import Activity, active_cells
 from ..deriving.cotangents.cells import Cells
-from ..deriving.cotangents.masks import bits, join_masks
+from ..deriving.cotangents.masks import bits, join_masks, ones
 from ..deriving.instantiation import call_instance, match_types, type_arguments
 from ..deriving.ruled import rule_of
+from ..deriving.tangent_rules import captured_is_varied, pushed
 from .backward import Backward
 from .code import Ending, PulledCall, Scope, Work
 from .finish import kept_residuals, one_or_tuple, settle
@@ -31,7 +32,7 @@ from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
 from .reverse import Sweep
 from .saved_values import Collector
-from .user_rules import RuledDerivation
+from .user_rules import RuledDerivation, transposed_rule
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
@@ -45,13 +46,7 @@ class Derivation:
     """Derives instances into a store."""
 
     def __init__(self, space: Workspace) -> None:
-        self.store: Final = space.store
-        self.leaves: Final = space.leaves
-        self.cotangents: Final = space.cotangents
-        self.border: Final = space.border
-        self.graph: Final = space.graph
-        self.cell_use: Final = space.cell_use
-        self.shadows: Final = space.shadows
+        self.space: Final = space
         self.problems: Final[list[Problem]] = []
         """The obstacles, collected while everything else is derived."""
         self._known: Final[dict[Cells, _Derivation]] = {}
@@ -59,7 +54,7 @@ class Derivation:
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
         """Return the instance of a function for masks of its parameters and of its result, a
         gradient flowing through those cells that matter to it."""
-        cells = yield active_cells(self.graph, self.leaves, self.cell_use, name, varied, useful)
+        cells = yield active_cells(self.space, name, varied, useful)
         if cells not in self._known:
             self._known[cells] = _Derivation(self, cells)
         return (yield self._known[cells].instance(name, varied, useful))
@@ -71,16 +66,10 @@ class _Derivation:
 
     def __init__(self, shared: Derivation, cells: Cells) -> None:
         self._shared: Final = shared
-        self.store: Final = shared.store
-        self.leaves: Final = shared.leaves
-        self.cotangents: Final = shared.cotangents
-        self.border: Final = shared.border
-        self.graph: Final = shared.graph
-        self.cell_use: Final = shared.cell_use
-        self.shadows: Final = shared.shadows
+        self.space: Final = shared.space
         self.problems: Final = shared.problems
         self.cells: Final = cells
-        self.activity: Final = Activity(self.graph, self.leaves, self.cell_use, cells, cells)
+        self.activity: Final = Activity(self.space, cells, cells)
         self._instances: Final[dict[tuple[str, int, int], Instance]] = {}
 
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
@@ -90,13 +79,13 @@ class _Derivation:
         key = (name, varied, useful)
         if key in self._instances:
             return self._instances[key]
-        if self.graph.group(name):
+        if self.space.graph.group(name):
             derivation = GroupDerivation(self)
             for member in (yield derivation.derive(name, flow, useful)):
                 found = (member.source, member.varied, member.useful)
                 self._instances.setdefault(found, member)
             return self._instances.setdefault(key, derivation.group[name])
-        if rule_of(self.store.functions[name]) is not None:
+        if rule_of(self.space.store.functions[name]) is not None:
             instance = yield self._ruled(name, varied, useful)
         else:
             instance = yield self._plain(name, varied, useful, flow)
@@ -106,29 +95,54 @@ class _Derivation:
     def _ruled(self, name: str, varied: int, useful: int) -> Steps[Instance]:
         """Return the instance of a function with a derivative of its own."""
         instance = self.new_instance(name, varied, useful)
-        rule = rule_of(self.store.functions[name])
+        rule = rule_of(self.space.store.functions[name])
         assert rule is not None
         if rule.rule is Rule.CHECKPOINT:
             found = yield self._checkpointed(instance, rule)
+        elif rule.rule is Rule.CUSTOM_JVP:
+            found = yield self._transposed(instance)
         else:
-            found = RuledDerivation(self.store, self.leaves, self.border, instance).derive()
+            found = RuledDerivation(self.space, instance).derive()
         self.problems.extend(p for p in found if p not in self.problems)
         return instance
 
+    def _transposed(self, instance: Instance) -> Steps[tuple[Problem, ...]]:
+        """Fill in the instance of a function with a rule for forward mode; give the mistakes."""
+        store, function = self.space.store, self.space.store.functions[instance.source]
+        problem = captured_is_varied(self.space, function, instance.varied)
+        if problem is not None:
+            return (problem,)
+        if not instance.varied or not instance.useful:
+            return ()
+        name = store.function_name(f"{instance.source}_pushed")
+        made = pushed(self.space, function, instance.varied, instance.useful, name)
+        store.functions[name] = made
+        first, tangents = (
+            sum(self.space.leaves.width(type_of(p)) for p in function.params),
+            len(bits(instance.varied)),
+        )
+        value = self.space.leaves.width(
+            type_of(self.space.graph.source(instance.source).body.result)
+        )
+        useful = ones(len(bits(instance.useful))) << value
+        inner = yield self._shared.instance(name, ones(tangents) << first, useful)
+        transposed_rule(self.space, instance, inner)
+        return ()
+
     def _checkpointed(self, instance: Instance, rule: Transform) -> Steps[tuple[Problem, ...]]:
         """Fill in the instance of a function under a checkpoint; give the mistakes."""
-        problem = obstacle(self.store, instance.source, rule)
+        problem = obstacle(self.space.store, instance.source, rule)
         if problem is not None:
             return (problem,)
         assert isinstance(rule.function, GlobalVar)
         inner = yield self._shared.instance(rule.function.name, instance.varied, instance.useful)
         pair = (instance, inner)
-        Recomputation(self.store, self.leaves, self.cotangents, rule, pair).derive()
+        Recomputation(self.space, rule, pair).derive()
         return ()
 
     def new_instance(self, name: str, varied: int, useful: int) -> Instance:
         """Return an instance that is still to be derived."""
-        source = self.graph.source(name)
+        source = self.space.graph.source(name)
         extra: dict[str, None] = {}
         known = {p.name for p in source.function.type_params}
         leaves = self.result_leaves(source)
@@ -140,15 +154,15 @@ class _Derivation:
 
     def result_leaves(self, source: Source) -> tuple[Type, ...]:
         """Return the leaves of a function's result."""
-        return self.leaves.of(type_of(source.body.result))
+        return self.space.leaves.of(type_of(source.body.result))
 
     def touches(self, name: str) -> bool:
         """Return whether a function works on cells that a gradient flows through."""
-        return not self.cells.isdisjoint(self.cell_use.of(name))
+        return not self.cells.isdisjoint(self.space.cell_use.of(name))
 
     def run_param(self, instance: Instance) -> Var:
         """Return a new variable for the run of a backward function, which shadows belong to."""
-        span = self.graph.source(instance.source).function.span
+        span = self.space.graph.source(instance.source).function.span
         return Var("run", RefType(UNIT), span=span)
 
     def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
@@ -159,7 +173,7 @@ class _Derivation:
 
     def _plain(self, name: str, varied: int, useful: int, flow: Flow) -> Steps[Instance]:
         """Derive a function that is not recursive."""
-        source = self.graph.source(name)
+        source = self.space.graph.source(name)
         instance = self.new_instance(name, varied, useful)
         run = self.run_param(instance)
         masks = yield self.activity.varied_in(source, varied, flow)
@@ -182,24 +196,24 @@ class _Derivation:
         instance.works_on_cells = bool(code.effects)
         if not results and not instance.works_on_cells:
             return instance
-        instance.backward = self.store.function_name(f"{name}_bwd")
+        instance.backward = self.space.store.function_name(f"{name}_bwd")
         yield settle(code, work)
         yield Collector(work, frozenset()).collect(code)
         scope = Scope([code])
-        planner = Planner(self.store, work, ())
+        planner = Planner(self.space.store, work, ())
         yield planner.plan(scope, [type_of(v) for v in given.values()])
         layout = None
         if scope.saved:
             layout = Layout(packed_type(work, scope.saved), None)
             instance.residual = layout.ty
-            instance.forward = self.store.function_name(f"{name}_fwd")
+            instance.forward = self.space.store.function_name(f"{name}_fwd")
             work.kept.update(kept_residuals(work, [scope]))
             forward = yield Forward(work, layout, scope, None).make()
-            self.store.functions[instance.forward] = forward
+            self.space.store.functions[instance.forward] = forward
         type_params = source.function.type_params
         params = [*given.values(), *((run,) if instance.works_on_cells else ())]
         backward = Backward(work, instance.backward, params, type_params)
-        self.store.functions[instance.backward] = yield backward.make(
+        self.space.store.functions[instance.backward] = yield backward.make(
             code, scope, layout, one_or_tuple(types)
         )
         return instance
@@ -211,7 +225,7 @@ class _Derivation:
         assert isinstance(call, Call)
         assert isinstance(call.callee, GlobalVar)
         name = call.callee.name
-        varied = join_masks(self.leaves, call.args, work.varied)
+        varied = join_masks(self.space.leaves, call.args, work.varied)
         instance = work.group.get(name)
         if instance is None and (varied or self.touches(name)):
             if work.useful is not None:
@@ -222,10 +236,10 @@ class _Derivation:
         return self._called(work, step, call, instance)
 
     def _called(self, work: Work, step: Step, call: Call, instance: Instance) -> PulledCall:
-        function = self.store.functions[instance.source]
+        function = self.space.store.functions[instance.source]
         types = call_instance(function, call)
         type_args = type_arguments(function.type_params, types)
-        result = self.graph.source(instance.source).body.result
+        result = self.space.graph.source(instance.source).body.result
         extra = match_types(instance.extra, [type_of(result)], [type_of(step.var)])
         residual = None
         if instance.residual is not None:

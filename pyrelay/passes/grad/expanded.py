@@ -46,7 +46,7 @@ class ReverseMode:
         self.problems = derivation.problems
         self._derivation: Final = derivation
         self._store: Final = space.store
-        self._border: Final = derivation.border
+        self._border: Final = space.border
         self._known: Final[dict[Wanted, str]] = {}
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
@@ -95,17 +95,17 @@ class _Wrapper:
 
     def __init__(self, derivation: Derivation, border: Border, wanted: Wanted, name: str) -> None:
         self._derivation: Final = derivation
-        self._leaves: Final = derivation.leaves
+        self._leaves: Final = derivation.space.leaves
         self._border: Final = border
         self._wanted: Final = wanted
         self._wrt: Final = tuple(i + wanted.captures for i in wanted.differentiation.indices)
         self._name: Final = name
-        self._function: Final = derivation.store.functions[wanted.function]
+        self._function: Final = derivation.space.store.functions[wanted.function]
         span = self._function.span.derived(f"gradient of {wanted.function}")
         self._builder: Final = Builder(span, Names())
         copier = Copier(self._builder.names)
         self._params: Final = tuple(copier.fresh(p) for p in self._function.params)
-        source = derivation.graph.source(wanted.function)
+        source = derivation.space.graph.source(wanted.function)
         self._value_type: Final = type_of(source.body.result)
 
     def function(self) -> Function:
@@ -234,7 +234,7 @@ class _Wrapper:
         args += [builder.value(self._params[i]) for i in instance.values]
         args += [builder.value(given[i]) for i in bits(instance.useful)]
         threaded = bits(instance.active & instance.threaded)
-        zero = self._derivation.cotangents.zero
+        zero = self._derivation.space.cotangents.zero
         args += [zero(builder, places[i]) for i in threaded]
         if instance.works_on_cells:
             run_cell = RefCreate(builder.unit().atom, RefType(UNIT), span=builder.span)

@@ -46,9 +46,8 @@ from .finish import one_or_tuple
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ..deriving.cotangents.cotangents import Cotangents
-    from ..deriving.leaves import Leaves
     from ..deriving.store import Store
+    from ..deriving.workspace import Workspace
     from .instances import Instance
 
 PRODUCTS: Final = "products"
@@ -76,19 +75,14 @@ class Recomputation:
     """Makes the forward and the backward function of one checkpointed function."""
 
     def __init__(
-        self,
-        store: Store,
-        leaves: Leaves,
-        cotangents: Cotangents,
-        rule: Transform,
-        instances: tuple[Instance, Instance],
+        self, space: Workspace, rule: Transform, instances: tuple[Instance, Instance]
     ) -> None:
-        self._store: Final = store
-        self._leaves: Final = leaves
-        self._cotangents: Final = cotangents
+        self._store: Final = space.store
+        self._leaves: Final = space.leaves
+        self._cotangents: Final = space.cotangents
         self._rule: Final = rule
         self._instance, self._inner = instances
-        self._function: Final = store.functions[self._instance.source]
+        self._function: Final = space.store.functions[self._instance.source]
         self._span: Final = self._function.span.derived(f"gradient of {self._instance.source}")
 
     def derive(self) -> None:

@@ -30,13 +30,10 @@ from .saved_values import Collector, type_of_saved
 if TYPE_CHECKING:
     from ..deriving.activity import Flow
     from ..deriving.bodies import Source
-    from ..deriving.store import Store
     from .reverse import Tools
 
     class Context(Tools, Protocol):
         """The interface of the derivation of a group to the whole derivation."""
-
-        store: Store
 
         def new_instance(self, name: str, varied: int, useful: int) -> Instance:
             """Return an instance that is still to be derived."""
@@ -92,8 +89,8 @@ class GroupDerivation:
 
     def __init__(self, context: Context) -> None:
         self._context: Final = context
-        self._store: Final = context.store
-        self._graph: Final = context.graph
+        self._store: Final = context.space.store
+        self._graph: Final = context.space.graph
         self.group: Final[dict[str, Instance]] = {}
         self._members: Final[list[Member]] = []
 
@@ -165,7 +162,7 @@ class GroupDerivation:
     def _name_leaves(self, member: Member) -> None:
         """Name the cotangents of active leaves: so far, and in the next iteration of a loop."""
         instance, params = member.work.instance, member.work.source.function.params
-        of = self._context.leaves.of
+        of = self._context.space.leaves.of
         places = [(i, p, leaf) for i, p in enumerate(params) for leaf in of(type_of(p))]
         for index, (position, param, leaf) in enumerate(places):
             if not instance.active >> index & 1:

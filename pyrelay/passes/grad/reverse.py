@@ -43,25 +43,17 @@ if TYPE_CHECKING:
     from ...ir.names import Names
     from ..deriving.activity import Activity
     from ..deriving.bodies import Arm, Body, Step
-    from ..deriving.callgraph import CallGraph
-    from ..deriving.cotangents.adt_cotangents import Border
-    from ..deriving.cotangents.cells import Cells, CellUse, Shadows
-    from ..deriving.cotangents.cotangents import Cotangents
-    from ..deriving.leaves import Leaves
+    from ..deriving.cotangents.cells import Cells
+    from ..deriving.workspace import Workspace
 
 
 class Tools(Protocol):
     """The interface of a sweep to the derivation it is part of."""
 
-    graph: CallGraph
-    leaves: Leaves
-    cotangents: Cotangents
-    border: Border
+    space: Workspace
     activity: Activity
     cells: Cells
     """Those that a gradient flows through."""
-    cell_use: CellUse
-    shadows: Shadows
     problems: list[Problem]
     """The obstacles, collected while everything else is derived."""
 
@@ -76,10 +68,10 @@ class Sweep(Adjoints):
     """One sweep over one function, for the paths with one ending."""
 
     def __init__(self, tools: Tools, work: Work, names: Names, ending: Ending) -> None:
-        super().__init__(tools.cotangents, tools.border, work, names)
+        super().__init__(tools.space.cotangents, tools.space.border, work, names)
         self._tools: Final = tools
         self._ending: Final = ending
-        self._touching: Final = tools.cell_use.touching(work.source, tools.cells)
+        self._touching: Final = tools.space.cell_use.touching(work.source, tools.cells)
         self.code = Code()
         self.next: dict[int, Expr] = {}
         """When a loop goes on: the cotangents of the next iteration's parameters, by leaf."""
@@ -144,8 +136,8 @@ class Sweep(Adjoints):
     def _add_to_shadow(self, ref: Expr, content: Type, cts: list[Expr | None]) -> None:
         """Add the cotangents of a content that was read to those in the shadow."""
         builder, span = self.builder, self.builder.span
-        place, stored = self._tools.shadows.of(builder, self.work.run, ref)
-        _, constructor = self._tools.shadows.boxed(content, span)
+        place, stored = self._tools.space.shadows.of(builder, self.work.run, ref)
+        _, constructor = self._tools.space.shadows.boxed(content, span)
         given = [
             self.zero(leaf) if ct is None else builder.value(ct)
             for leaf, ct in zip(self.leaves.of(content), cts, strict=True)
@@ -158,9 +150,9 @@ class Sweep(Adjoints):
     def _take_shadow(self, ref: Expr, content: Expr, *, forget: bool) -> None:
         """Pass the cotangents in the shadow on to the content that was written."""
         builder, span = self.builder, self.builder.span
-        place, stored = self._tools.shadows.of(builder, self.work.run, ref)
+        place, stored = self._tools.space.shadows.of(builder, self.work.run, ref)
         if self.is_varied_anywhere(content):
-            box, constructor = self._tools.shadows.boxed(type_of(content), span)
+            box, constructor = self._tools.space.shadows.boxed(type_of(content), span)
             callee = Constructor(box.name, constructor, span=span)
             made = Call(callee, (content,), ty=box, span=span)
             ct = builder.bind(RefRead(place.atom, stored, span=span), "ct")
@@ -294,7 +286,7 @@ class Sweep(Adjoints):
         self._join(step, outer, fork_arms, tail=tail)
 
     def _has_ending(self, body: Body) -> bool:
-        again, leave = self._tools.graph.ends(self.work.source.name, body)
+        again, leave = self._tools.space.graph.ends(self.work.source.name, body)
         return again if self._ending is Ending.AGAIN else leave
 
     def _arm(self, step: Step, arm: Arm, cts: list[Expr | None]) -> Steps[None]:

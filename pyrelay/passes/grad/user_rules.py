@@ -9,35 +9,72 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from ...diagnostics.catalogue.derivatives import CapturedIsVaried
 from ...ir.expr import Differentiation, Expr, Function, GlobalVar, Var, type_of
 from ...ir.names import Names
-from ...ir.types import FnType, TensorType, TupleType, Type
+from ...ir.types import FnType, TensorType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
 from ..deriving.copying import Copier
-from ..deriving.cotangents.masks import bits, ones
+from ..deriving.cotangents.masks import bits
 from ..deriving.instantiation import match_types, type_arguments
 from ..deriving.ruled import rule_of
+from ..deriving.tangent_rules import captured_is_varied
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ..deriving.cotangents.adt_cotangents import Border
-    from ..deriving.leaves import Leaves
-    from ..deriving.store import Store
+    from ..deriving.workspace import Workspace
     from .instances import Instance
+
+
+def transposed_rule(space: Workspace, instance: Instance, inner: Instance) -> None:
+    """Fill in the instance of a function with a rule for forward mode. The derivative of its rule
+    in the tangents is `inner`: they are zero in the forward function, and its backward function is
+    that of the instance."""
+    function = space.store.functions[instance.source]
+    first = sum(space.leaves.width(type_of(p)) for p in function.params)
+    active = set(bits(inner.active))
+    instance.active = sum(
+        1 << leaf for i, leaf in enumerate(bits(instance.varied)) if first + i in active
+    )
+    instance.backward, instance.residual = inner.backward, inner.residual
+    instance.works_on_cells = inner.works_on_cells
+    if inner.residual is None:
+        return
+    span = function.span.derived(f"gradient of {instance.source}")
+    builder = Builder(span, Names())
+    copier = Copier(builder.names)
+    params = tuple(copier.fresh(p) for p in function.params)
+    args = [builder.value(p) for p in params]
+    zeros = [leaf for p in args for leaf in space.border.zeros(builder, p)]
+    args += (builder.value(zeros[i]) for i in bits(instance.varied))
+    callee = space.store.functions[inner.forward]
+    both = builder.apply(inner.forward, args, _result(callee), as_arguments(function.type_params))
+    result = builder.tuple((both[0][0], both[1]))
+    name = instance.forward = space.store.function_name(f"{instance.source}_fwd")
+    ty = FnType(tuple(type_of(p) for p in params), result.ty, function.type_params)
+    space.store.functions[name] = Function(
+        params,
+        builder.block(result),
+        result.ty,
+        function.type_params,
+        name,
+        function.assumptions,
+        ty=ty,
+        span=span,
+    )
 
 
 @final
 class RuledDerivation:
     """Makes the forward and the backward function of one ruled function."""
 
-    def __init__(self, store: Store, leaves: Leaves, border: Border, instance: Instance) -> None:
-        function = store.functions[instance.source]
+    def __init__(self, space: Workspace, instance: Instance) -> None:
+        function = space.store.functions[instance.source]
         rule = rule_of(function)
         assert rule is not None
-        self._store: Final = store
-        self._leaves: Final = leaves
-        self._border: Final = border
+        self._space: Final = space
+        self._store: Final = space.store
+        self._leaves: Final = space.leaves
+        self._border: Final = space.border
         self._instance: Final = instance
         self._function: Final = function
         self._rule: Final = rule
@@ -50,14 +87,11 @@ class RuledDerivation:
     def derive(self) -> Iterator[Problem]:
         """Fill in the instance; give the mistakes."""
         instance, rule = self._instance, self._rule
-        params, places = self._function.params, self._places()
-        widths = [self._leaves.width(type_of(p)) for p in params]
-        hidden = sum(widths[: rule.captures])
-        if instance.varied & ones(hidden):
-            varied = bits(instance.varied & ones(hidden))
-            yield CapturedIsVaried(rule.span, rule.rule.value, params[places[varied[0]]].name)
+        problem = captured_is_varied(self._space, self._function, instance.varied)
+        if problem is not None:
+            yield problem
             return
-        chosen = sum(1 << i for i, place in enumerate(places) if place in self._wrt)
+        chosen = sum(1 << i for i, place in enumerate(self._places()) if place in self._wrt)
         instance.active = instance.varied & chosen
         if not instance.active or not instance.useful:
             instance.active = 0

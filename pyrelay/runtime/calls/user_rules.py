@@ -59,6 +59,48 @@ class CustomVjp(Routine):
 
 
 @final
+class CustomJvp(Routine):
+    """`relay.custom_jvp`: a decorator in a script, and a function of the language."""
+
+    def __init__(self) -> None:
+        self.__relay__: Final = Intrinsic.CUSTOM_JVP
+        self.__name__: str = "custom_jvp"
+        self.__module__ = "pyrelay.relay"
+
+    def __call__(
+        self, rule: Callable[..., Any]
+    ) -> Callable[[RelayFunction[P, R]], RelayFunction[P, R]]:
+        """Return a decorator that gives a relay function `f: A -> B` a derivative of its own.
+
+        `rule: (primals, tangents) -> (value, tangent)` has the type of `relay.jvp(f)`: it takes a
+        tuple of the arguments and a tuple with a direction for each parameter that holds floats, of
+        the parameter's shape and dtype, and must be linear in the directions. Forward mode calls
+        it; reverse mode transposes it, at directions of zero. Both are relay functions, with the
+        same static parameters. Raises CheckError for what is no relay function; the types are
+        checked with the program.
+
+        After `jax.custom_jvp`; for the transposition see Radul, Paszke, Frostig, Johnson and
+        Maclaurin, "You only linearize once", 2023.
+
+        >>> from pyrelay import Float, relay
+        >>> @relay
+        ... def safe_sqrt_jvp(primals: tuple[Float], tangents: tuple[Float]) -> tuple[Float, Float]:
+        ...     root = safe_sqrt(primals[0])
+        ...     return root, tangents[0] / (2.0 * relay.maximum(root, 0.25))
+        >>> @relay.custom_jvp(safe_sqrt_jvp)
+        ... @relay
+        ... def safe_sqrt(x: Float) -> Float:
+        ...     return relay.sqrt(x)
+        >>> relay.grad(safe_sqrt)(0.0)
+        tensor(2.)
+        """
+        return _decorator(Rule.CUSTOM_JVP, rule)
+
+    def __repr__(self) -> str:
+        return f"<relay.{self.__name__}>"
+
+
+@final
 class Checkpoint(Routine):
     """`relay.checkpoint`: a function of a script and of the language."""
 

@@ -1,4 +1,5 @@
-"""Functions with a derivative of the user's own: decorated ones, and `relay.custom_vjp` in code."""
+"""Functions with a derivative of the user's own: decorated ones, and `relay.custom_vjp` and
+`relay.custom_jvp` in code."""
 
 from __future__ import annotations
 
@@ -22,11 +23,13 @@ from .arguments import Callee, Slot, match_arguments, require
 
 _RULES: Final = {
     Intrinsic.CUSTOM_VJP: (Rule.CUSTOM_VJP, ("fwd", "bwd")),
+    Intrinsic.CUSTOM_JVP: (Rule.CUSTOM_JVP, ("rule",)),
 }
 
 
 def applied_rules(cx: Context, node: ast.Call) -> Steps[Expr] | None:
-    """Return the steps that translate `relay.custom_vjp(fwd, bwd)(f)`; None for any other call."""
+    """Return the steps that translate `relay.custom_vjp(fwd, bwd)(f)` or
+    `relay.custom_jvp(rule)(f)`; None for any other call."""
     known = static_value(cx, node.func.func) if isinstance(node.func, ast.Call) else None
     found = None if known is None else meaning(known.value)
     if not isinstance(node.func, ast.Call) or not isinstance(found, Intrinsic):
@@ -36,12 +39,13 @@ def applied_rules(cx: Context, node: ast.Call) -> Steps[Expr] | None:
 
 def _applied(cx: Context, node: ast.Call, rules: ast.Call, intrinsic: Intrinsic) -> Steps[Expr]:
     rule, names = _RULES[intrinsic]
-    callee = Callee(rule.value, tuple(Slot(n, True) for n in names), f"{rule.value}{names}")
+    form = f"{rule.value}({', '.join(names)})"
+    callee = Callee(rule.value, tuple(Slot(n, True) for n in names), form)
     bound = match_arguments(cx, rules, callee)
     if bound is None or not require(cx, rules, callee, bound):
         return placeholder(cx.span(node))
     if len(node.args) != 1 or node.keywords:
-        instead = f"call what it gives: `relay.{rule.value}({', '.join(names)})(f)(x)`"
+        instead = f"call what it gives: `relay.{form}(f)(x)`"
         what = f"this form of `relay.{rule.value}`"
         return cx.refuse(Unsupported(cx.span(node), what, instead))
     function = yield cx.expression(node.args[0])

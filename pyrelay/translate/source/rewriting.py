@@ -7,6 +7,8 @@
   that ends with `break`.
 * `a, *rest = xs` becomes `a = xs[0]` and `rest = [x for x in xs[1:]]`, and `del xs[i]`
   `xs.pop(i)`.
+* `@relay.custom_vjp(fwd, bwd)` above a nested `def f` becomes `f = relay.custom_vjp(fwd, bwd)(f)`
+  below it, and `@relay.checkpoint` likewise. A bare name as a decorator is refused later.
 
 A call or `:=` that Python evaluates only sometimes, such as that in `p and xs.pop()`, stays where
 it is and is refused later.
@@ -24,7 +26,8 @@ from ...ir.traverse import Steps, run
 def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     """Return a function in which each call `xs.pop()` is the right side of an assignment to a name,
     or a statement, and what stands for other Python is that; itself if there is nothing to do."""
-    if not any(is_pop(n) or isinstance(n, _REWRITTEN) for n in ast.walk(function)):
+    nodes = [n for n in ast.walk(function) if n is not function]
+    if not any(is_pop(n) or isinstance(n, _REWRITTEN) or _is_decorated(n) for n in nodes):
         return function
     names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     return _Rewriter(names).function(function)
@@ -40,6 +43,13 @@ def is_pop(node: ast.AST) -> bool:
             return True
         case _:
             return False
+
+
+def _is_decorated(node: ast.AST) -> bool:
+    """Return whether a node is a function under decorators that are called below it."""
+    return isinstance(node, ast.FunctionDef) and any(
+        isinstance(d, ast.Call | ast.Attribute) for d in node.decorator_list
+    )
 
 
 def _is_taken(node: ast.AST) -> bool:
@@ -77,6 +87,8 @@ class _Rewriter:
     def _singles(self, stmt: ast.stmt) -> Iterator[ast.stmt]:
         """Return the statements that one stands for."""
         match stmt:
+            case ast.FunctionDef() if _is_decorated(stmt):
+                yield from _decorated(stmt)
             case ast.Delete(targets=targets) if all(map(_is_item, targets)):
                 yield from map(_removed, targets)
             case ast.Assign(targets=[ast.Tuple(elts=elts) | ast.List(elts=elts)], value=value) if (
@@ -242,6 +254,16 @@ def _unpacked(elts: Sequence[ast.expr], value: ast.expr, name: str) -> Iterator[
     starred = elts[place]
     assert isinstance(starred, ast.Starred)
     yield _assigned(starred.value, _placed(rest, value))
+
+
+def _decorated(node: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """Return a nested function without its decorators, and the calls of these."""
+    own = [d for d in node.decorator_list if isinstance(d, ast.Call | ast.Attribute)]
+    yield _with(node, decorator_list=[d for d in node.decorator_list if d not in own])
+    for decorator in reversed(own):
+        given = ast.copy_location(ast.Name(node.name, ast.Load()), decorator)
+        called = ast.copy_location(ast.Call(decorator, [given], []), decorator)
+        yield _assigned(ast.Name(node.name, ast.Store()), called)
 
 
 def _placed(made: Node, place: ast.expr) -> Node:

@@ -61,7 +61,7 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Differen
             return together((result, gradient))
         case Rule.VJP:
             return together((result, together((result, gradient))))
-        case Rule.CUSTOM_VJP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
+        case Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
             return result
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")

@@ -98,6 +98,13 @@ class Border:
             case _:
                 return []
 
+    def zeros(self, builder: Builder, value: Value) -> list[Expr]:
+        """Return the leaves of the zero cotangent of a value, with all of its structure: what is
+        linear in a cotangent is transposed at these, as the symbolic zero of a data type has no
+        parts that a derivative could be taken in."""
+        missing = iter([None] * self._leaves.width(value.ty))
+        return self.incoming(builder, self.gradient(builder, value, value.ty, missing), value.ty)
+
     # Functions over data. Each is asked for by the type it is for, with parameters as arguments.
 
     def _gradient_function(self, ty: AdtType) -> str:
