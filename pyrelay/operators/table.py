@@ -191,6 +191,7 @@ UNLISTED: Final = frozenset(
         failing.check,
         failing.fail,
         failing.no_element,
+        failing.no_structure,
         conversions.to_int,
         conversions.to_float,
         conversions.to_bool,

@@ -85,6 +85,7 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
 _WITHOUT_SAMPLES = (
     failing.fail,
     failing.no_element,
+    failing.no_structure,
     stream.has_next,
     stream.next_element,
     stream.start_iteration,

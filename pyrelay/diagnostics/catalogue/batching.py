@@ -1,4 +1,4 @@
-"""Mistakes of functions mapped over a batch, found before anything runs (RL320 to RL339)."""
+"""Mistakes of functions mapped over a batch (RL320 to RL339)."""
 
 from __future__ import annotations
 
@@ -33,22 +33,44 @@ class CannotBatch:
 
 @dataclass(frozen=True, slots=True)
 class BatchedStructure:
-    """A branch that differs between the elements of a batch gives data.
+    """A branch that differs between the elements of a batch gives what cannot differ.
 
-    Batched data have one structure, of which the tensors are batched; elements that take different
-    arms would have different ones. Return tensors from the arms, or make the data after them.
+    Elements that take different arms may give tensors, tuples and data of them, of any structure.
+    Strings, cells, and sizes that a value has of its own, are the same for all elements.
     """
 
     span: Span
     actual: str
+    why: str
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL321",
-            title="elements of a batch would have data of different structure",
-            primary=Label(self.span, f"elements take different arms, which give {self.actual}"),
-            help="give tensors or tuples of them here, and make the data afterwards",
+            title=f"the elements of a batch cannot differ in {self.actual}",
+            primary=Label(self.span, f"elements take different arms; {self.why} the same for all"),
+            help="give tensors here, or data of tensors, and the rest where elements agree",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StructuresOfBatch:
+    """The elements of a batch have data of different structure where they need to have one.
+
+    What `relay.vmap` returns, and what an operator such as `relay.stack` takes, is one list or tree
+    with batched tensors. In between, elements may have lists of different lengths.
+    """
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL324",
+            title="the elements of a batch have data of different structure",
+            primary=Label(self.span, "this needs one structure for all elements"),
+            help="return what is computed from the data, such as a sum, or call the function in a "
+            "loop",
         )
 
 

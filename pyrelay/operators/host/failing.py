@@ -92,3 +92,25 @@ no_element: Final = Op(
     torch_name=None,
     samples=lambda: (Sample((3, 2)), Sample((0, 0))),
 )
+
+
+class StructuresDiffer(RuntimeError):  # noqa: N818  becomes a diagnostic where one is needed
+    """The elements of a batch have data of different structure where one is needed."""
+
+
+def _no_structure() -> Any:
+    raise StructuresDiffer("the elements of a batch have data of different structure")
+
+
+no_structure: Final = Op(
+    name="no_structure",
+    doc="Stops the program: the elements of a batch have data of different structure. It may stand "
+    "for any value.",
+    params=(),
+    type_rule=lambda call: UNKNOWN,
+    effect=Effect.FAIL,
+    lowering=Host(_no_structure),
+    grad=NoGradient("gives nothing"),
+    torch_name=None,
+    samples=lambda: (Sample(()),),
+)

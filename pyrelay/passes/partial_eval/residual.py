@@ -25,11 +25,11 @@ from ...ir.types import (
     dim_names,
     substitution,
 )
-from ...operators.host.failing import fail, no_element
+from ...operators.host.failing import fail, no_element, no_structure
 from ...operators.host.text import stop
 from .values import Known, Made, Unknown, Value, made, token
 
-_DIVERGING: Final = (fail, stop, no_element)
+_DIVERGING: Final = (fail, stop, no_element, no_structure)
 
 
 @final

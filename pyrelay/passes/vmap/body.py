@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol, assert_never, final
 
 from ...diagnostics.catalogue.batching import BatchedCell, BatchedStructure, CannotBatch
-from ...ir.dims import Dim
 from ...ir.expr import (
     BindPattern,
     Call,
@@ -33,29 +32,21 @@ from ...ir.expr import (
 )
 from ...ir.op import Op
 from ...ir.traverse import Steps
-from ...ir.types import AdtType, RefType, TupleType, Type, show
+from ...ir.types import BOOL, AdtType, RefType, TupleType, Type, show
 from ...operators.builder import Builder, Value
-from ...operators.primitive.compare import logical_and, logical_not
-from ..batching import Mask, batched, is_any
+from ..batching import batched, rows
 from ..batching.rows import Rows
+from .arms import Arm, Arms, Fits, Holds, Test, subject
 from .frame import Found, Frame
 from .host import HOST_RULES
-from .lanes import blank, chosen, if_any, is_cheap, is_plain, positions, scattered
-from .patterns import tested, tests_batched
+from .lanes import chosen, is_cheap
+from .masks import MIXED, Mask, is_any, is_mixed, joined, rows_of
+from .patterns import exclude_each_other, tests_batched
 from .reasons import why_not
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ...diagnostics.source import Span
-    from .data import Batches
-
-
-def joined(left: Mask, right: Mask) -> Mask:
-    """Return the mask of what is batched in one of two values of a type."""
-    if isinstance(left, tuple):
-        assert isinstance(right, tuple)
-        return tuple(map(joined, left, right))
-    return left or right
+    from .mixtures import Mixtures
 
 
 class Instances(Protocol):
@@ -84,25 +75,26 @@ class Instances(Protocol):
 class Body:
     """Writes the code of one function, once for each set of batched parameters."""
 
-    def __init__(self, instances: Instances, batches: Batches) -> None:
+    def __init__(self, instances: Instances, batches: Mixtures) -> None:
         self._instances: Final = instances
         self._batches: Final = batches
+        self._forms: Final = batches.forms
 
     # Bodies end in tails, so that a loop stays one.
 
     def tail(self, expr: Expr, frame: Frame, place: Expr) -> Steps[Expr]:
         """Return a body, or an arm, whose value is batched where those of `place` are."""
         expr = yield self._bindings(expr, frame)
-        wanted = self._instances.join(place, self._batches.none(type_of(expr)))
+        wanted = self._instances.join(place, self._forms.none(type_of(expr)))
         match expr:
             case If(condition) if not frame.find(condition)[1]:
                 then = yield self.tail(expr.then, frame.inside(), place)
                 otherwise = yield self.tail(expr.otherwise, frame.inside(), place)
-                ty = self._batches.type(type_of(expr), wanted, frame.count)
+                ty = self._forms.type(type_of(expr), wanted, frame.count)
                 test = frame.find(condition)[0].atom
                 made = replace(expr, condition=test, then=then, otherwise=otherwise, ty=ty)
                 return _closed(frame.builder, made)
-            case Match() if not self._is_by_lanes(expr, frame):
+            case Match() if not (yield self._is_by_lanes(expr, frame)):
                 made = yield self._plain_match(expr, frame, place)
                 return _closed(frame.builder, made)
             case Call(GlobalVar() as callee):
@@ -113,7 +105,9 @@ class Body:
             case _:
                 value, mask = yield self._value(expr, frame)
         wanted = self._instances.join(place, mask)
-        return frame.builder.block(self._as(value, type_of(expr), mask, wanted, frame.count))
+        return frame.builder.block(
+            self._batches.widened(value, type_of(expr), mask, wanted, frame.count)
+        )
 
     def _bindings(self, expr: Expr, frame: Frame) -> Steps[Expr]:
         """Write the bindings of a body; return what it ends in."""
@@ -122,19 +116,6 @@ class Body:
                 frame.bind(binding.var, (yield self._value(binding.value, frame)))
             expr = expr.body
         return expr
-
-    def _as(self, value: Value, ty: Type, mask: Mask, wanted: Mask, count: Dim) -> Value:
-        """Return a value with more of it batched."""
-        if mask == wanted:
-            return value
-        if isinstance(ty, TupleType):
-            assert isinstance(mask, tuple)
-            assert isinstance(wanted, tuple)
-            each = enumerate(zip(ty.fields, mask, wanted, strict=True))
-            return value.builder.tuple(
-                [self._as(value[i], t, m, w, count) for i, (t, m, w) in each]
-            )
-        return self._batches.repeated(value, ty, mask, count)
 
     # Values.
 
@@ -167,15 +148,19 @@ class Body:
                 raise AssertionError(f"no first-order code: {type(expr).__name__}")
 
     def _operator(self, call: Call, op: Op, frame: Frame) -> Found:
-        found = [frame.find(a) for a in call.args]
-        values, masks = [v for v, _ in found], [m for _, m in found]
         ty, builder = type_of(call), frame.builder
+        values: list[Value] = []
+        masks: list[rows.Mask] = []
+        for arg in call.args:
+            value, mask = frame.find(arg)
+            values.append(self._batches.uniform_of(value, type_of(arg), mask, frame.count))
+            masks.append(rows_of(mask))
         if not any(map(is_any, masks)):
             atoms = tuple(v.atom for v in values)
-            return builder.bind(replace(call, args=atoms), op.name), self._batches.none(ty)
+            return builder.bind(replace(call, args=atoms), op.name), self._forms.none(ty)
         if op in HOST_RULES:
             value, is_batched = HOST_RULES[op](Rows(builder, call, values, masks, frame.count))
-            return value, self._batches.full(ty) if is_batched else self._batches.none(ty)
+            return value, self._forms.full(ty) if is_batched else self._forms.none(ty)
         whole = batched(builder, call, values, masks, frame.count)
         if whole is None:
             self._instances.report(CannotBatch(call.span, *why_not(op)))
@@ -184,25 +169,30 @@ class Body:
 
     def _missing(self, ty: Type, frame: Frame) -> Found:
         """Return a value in the place of one that cannot be computed, which has been reported."""
-        mask = self._batches.full(ty)
-        var = Var("missing", self._batches.type(ty, mask, frame.count), span=frame.builder.span)
+        mask = self._forms.full(ty)
+        var = Var("missing", self._forms.type(ty, mask, frame.count), span=frame.builder.span)
         return frame.builder.value(var), mask
 
     def _construct(self, call: Call, callee: Constructor, frame: Frame) -> Found:
         found = [frame.find(a) for a in call.args]
         ty = type_of(call)
         assert isinstance(ty, AdtType)
+        forms, builder = self._forms, frame.builder
         if not any(is_any(m) for _, m in found):
             values = [v for v, _ in found]
-            return frame.builder.construct(callee.adt, callee.name, values, ty), False
-        wanted = self._batches.fields(ty, callee.name)
+            return builder.construct(callee.adt, callee.name, values, ty), False
+        is_one = not any(is_mixed(m) for _, m in found)
+        choose = forms.full if is_one else forms.differing
+        types = forms.fields(ty, callee.name)
         values = [
-            self._as(v, t, m, self._batches.full(t), frame.count)
-            for (v, m), t in zip(found, wanted, strict=True)
+            self._batches.widened(v, t, m, choose(t), frame.count)
+            for (v, m), t in zip(found, types, strict=True)
         ]
-        adt, name = self._batches.constructor(callee.adt, callee.name)
-        made = self._batches.type(ty, mask=True, count=frame.count)
-        return frame.builder.construct(adt, name, values, made), True
+        if not is_one:
+            return self._batches.made(builder, ty, callee.name, values, frame.count), MIXED
+        adt, name = forms.constructor(callee.adt, callee.name)
+        made = forms.type(ty, mask=True, count=frame.count)
+        return builder.construct(adt, name, values, made), True
 
     def _global(self, call: Call, callee: GlobalVar, frame: Frame) -> tuple[Call, Mask]:
         """Return a call of a function as one of the function for a batch."""
@@ -210,10 +200,10 @@ class Body:
         masks = tuple(m for _, m in found)
         atoms = tuple(v.atom for v, _ in found)
         if not any(map(is_any, masks)):
-            return replace(call, args=atoms), self._batches.none(type_of(call))
+            return replace(call, args=atoms), self._forms.none(type_of(call))
         name, mask = self._instances.callee(callee.name, masks)
         size = frame.builder.size(frame.count)
-        ty = self._batches.type(type_of(call), mask, frame.count)
+        ty = self._forms.type(type_of(call), mask, frame.count)
         made = Call(
             GlobalVar(name, span=callee.span),
             (size.atom, *atoms),
@@ -235,11 +225,11 @@ class Body:
                 ty = type_of(expr)
                 assert isinstance(ty, RefType)
                 wanted = self._instances.cell(ty, mask)
-                held = self._as(value, ty.value, mask, wanted, frame.count)
+                held = self._batches.widened(value, ty.value, mask, wanted, frame.count)
                 return builder.bind(replace(expr, value=held.atom, ty=RefType(held.ty))), wanted
             case RefRead(ref):
                 value, mask = frame.find(ref)
-                ty = self._batches.type(type_of(expr), mask, frame.count)
+                ty = self._forms.type(type_of(expr), mask, frame.count)
                 return builder.bind(replace(expr, ref=value.atom, ty=ty)), mask
             case RefWrite(ref, content):
                 cell, known = frame.find(ref)
@@ -248,7 +238,7 @@ class Body:
                 assert isinstance(ty, RefType)
                 wanted = joined(self._instances.cell(ty, mask), known)
                 if wanted == known:
-                    held = self._as(value, ty.value, mask, wanted, frame.count)
+                    held = self._batches.widened(value, ty.value, mask, wanted, frame.count)
                     written = replace(expr, ref=cell.atom, value=held.atom)
                     return builder.bind(written), ()
                 self._instances.report(BatchedCell(expr.span, _SHARED))
@@ -261,10 +251,10 @@ class Body:
     def _if(self, expr: If, frame: Frame) -> Steps[Found]:
         test, mask = frame.find(expr.condition)
         if not mask:
-            wanted = self._instances.join(expr, self._batches.none(type_of(expr)))
+            wanted = self._instances.join(expr, self._forms.none(type_of(expr)))
             then = yield self.tail(expr.then, frame.inside(), expr)
             otherwise = yield self.tail(expr.otherwise, frame.inside(), expr)
-            ty = self._batches.type(type_of(expr), wanted, frame.count)
+            ty = self._forms.type(type_of(expr), wanted, frame.count)
             made = replace(expr, condition=test.atom, then=then, otherwise=otherwise, ty=ty)
             return frame.builder.bind(made, "if"), wanted
         arms = (expr.then, expr.otherwise)
@@ -272,56 +262,68 @@ class Body:
         if all(map(is_cheap, arms)):
             then = yield self._whole(expr.then, frame, ty)
             otherwise = yield self._whole(expr.otherwise, frame, ty)
-            return chosen(frame.find(expr.condition)[0], then, otherwise), self._batches.full(ty)
-        cases = [(test, expr.then, ()), (logical_not(test), expr.otherwise, ())]
-        return (yield self._by_lanes(cases, frame, ty, expr.span))
+            return chosen(frame.find(expr.condition)[0], then, otherwise), self._forms.full(ty)
+        condition = subject(frame, (test, mask), BOOL)
+        either = Arm((Test(condition),), expr.then), Arm((Test(condition, False),), expr.otherwise)
+        return (yield self._by_lanes(either, frame, expr, is_first_taken=False))
 
     def _whole(self, arm: Expr, frame: Frame, ty: Type) -> Steps[Value]:
         """Write an arm for all elements of a frame; return its value, all of it batched."""
-        value, mask = yield self._value((yield self._bindings(arm, frame)), frame)
-        return self._as(value, ty, mask, self._batches.full(ty), frame.count)
+        value, mask = yield self._evaluated(arm, frame)
+        return self._batches.widened(value, ty, mask, self._forms.full(ty), frame.count)
+
+    def _evaluated(self, expr: Expr, frame: Frame) -> Steps[Found]:
+        return (yield self._value((yield self._bindings(expr, frame)), frame))
 
     def _by_lanes(
-        self,
-        cases: Sequence[tuple[Value, Expr, Sequence[tuple[Var, Found]]]],
-        frame: Frame,
-        ty: Type,
-        span: Span,
+        self, arms: Sequence[Arm], frame: Frame, expr: If | Match, *, is_first_taken: bool
     ) -> Steps[Found]:
-        """Write arms, each for the elements for which a test holds: of the tests one holds for each
-        element. What an arm binds comes with it."""
-        if not is_plain(ty):
-            self._instances.report(BatchedStructure(span, show(ty)))
+        """Write arms that elements take for themselves."""
+        ty = type_of(expr)
+        if (why := self._forms.why_never_mixed(ty)) is not None:
+            self._instances.report(BatchedStructure(expr.span, show(ty), why))
             return self._missing(ty, frame)
-        builder, full = frame.builder, self._batches.full(ty)
-        merged = blank(builder, self._batches.type(ty, full, frame.count))
-        for test, arm, bound in cases:
-            builder.span = span
-            for var, found in bound:
-                frame.bind(var, found)
-            places = positions(builder.value(test.atom))
-            inner = frame.inside(places.shape[0], places)
-            part = yield self._whole(arm, inner, ty)
-            outside = (inner.builder.value(v.atom) for v in (merged, places))
-            whole = scattered(next(outside), part, next(outside))
-            code = inner.builder.block(whole)
-            merged = if_any(builder, places.shape[0], code, merged)
-        return merged, full
+        writer = Arms(self._evaluated, self._batches, frame, ty)
+        merged = yield writer.merged(arms, is_first_taken=is_first_taken)
+        return merged, self._forms.differing(ty)
 
     # Matches.
 
-    def _is_by_lanes(self, expr: Match, frame: Frame) -> bool:
+    def _is_by_lanes(self, expr: Match, frame: Frame) -> Steps[bool]:
         """Return whether elements may take different clauses of a match."""
         _, mask = frame.find(expr.value)
         ty = type_of(expr.value)
-        return any(tests_batched(c.pattern, ty, mask, self._batches) for c in expr.clauses)
+        if any(tests_batched(c.pattern, ty, mask, self._forms) for c in expr.clauses):
+            return True
+        for clause in expr.clauses:
+            if clause.guard is None:
+                continue
+            trial = frame.inside()
+            self._pattern(clause.pattern, ty, mask, trial)
+            _, differs = yield self._evaluated(clause.guard, trial)
+            if is_any(differs):
+                return True
+        return False
 
     def _match(self, expr: Match, frame: Frame) -> Steps[Found]:
-        if self._is_by_lanes(expr, frame):
-            return (yield self._lanes_of_match(expr, frame))
+        if (yield self._is_by_lanes(expr, frame)):
+            return (yield self._match_by_lanes(expr, frame))
         made = yield self._plain_match(expr, frame, expr)
-        wanted = self._instances.join(expr, self._batches.none(type_of(expr)))
+        wanted = self._instances.join(expr, self._forms.none(type_of(expr)))
         return frame.builder.bind(made, "match"), wanted
+
+    def _match_by_lanes(self, expr: Match, frame: Frame) -> Steps[Found]:
+        """Write a match of which elements take different clauses."""
+        value = subject(frame, frame.find(expr.value), type_of(expr.value))
+        arms: list[Arm] = []
+        for clause in expr.clauses:
+            guards = () if clause.guard is None else (Holds(clause.guard),)
+            arms.append(Arm((Fits(clause.pattern, value), *guards), clause.body))
+        if expr.partial:
+            what = "a match without a clause for every value"
+            self._instances.report(CannotBatch(expr.span, what, _PARTIAL, "add `case _`"))
+        is_first = not exclude_each_other(expr.clauses, self._forms.is_only_constructor)
+        return (yield self._by_lanes(arms, frame, expr, is_first_taken=is_first))
 
     def _plain_match(self, expr: Match, frame: Frame, place: Expr) -> Steps[Match]:
         """Write a match of which all elements take one clause."""
@@ -333,25 +335,18 @@ class Body:
             guard = None
             if clause.guard is not None:
                 guarding = inner.inside()
-                found, is_batched = yield self._value(
-                    (yield self._bindings(clause.guard, guarding)), guarding
-                )
-                if is_any(is_batched):
-                    what = "a guard that differs between elements"
-                    self._instances.report(
-                        CannotBatch(clause.guard.span, what, _GUARD, "test in the arm, with `if`")
-                    )
+                found, _ = yield self._evaluated(clause.guard, guarding)
                 guard = guarding.builder.block(found)
             clauses.append(Clause(pattern, (yield self.tail(clause.body, inner, place)), guard))
-        wanted = self._instances.join(place, self._batches.none(type_of(expr)))
-        ty = self._batches.type(type_of(expr), wanted, frame.count)
+        wanted = self._instances.join(place, self._forms.none(type_of(expr)))
+        ty = self._forms.type(type_of(expr), wanted, frame.count)
         return replace(expr, value=value.atom, clauses=tuple(clauses), ty=ty)
 
     def _pattern(self, pattern: Pattern, ty: Type, mask: Mask, frame: Frame) -> Pattern:
         """Return a pattern for values of which some are batched, its variables bound."""
         match pattern:
             case BindPattern(var, inner):
-                batched_type = self._batches.type(ty, mask, frame.count)
+                batched_type = self._forms.type(type_of(var), mask, frame.count)
                 new = Var(frame.builder.names.fresh(var.name), batched_type, span=var.span)
                 frame.bind(var, (frame.builder.value(new), mask))
                 below = None if inner is None else self._pattern(inner, ty, mask, frame)
@@ -365,43 +360,23 @@ class Body:
                 )
             case ConstructorPattern(adt, name, fields):
                 assert isinstance(ty, AdtType)
-                types = self._batches.fields(ty, name)
-                choose = self._batches.full if mask else self._batches.none
+                types = self._forms.fields(ty, name)
+                choose = self._forms.full if mask else self._forms.none
                 inside = tuple(
                     self._pattern(p, t, choose(t), frame)
                     for p, t in zip(fields, types, strict=True)
                 )
                 if not mask:
                     return replace(pattern, fields=inside)
-                adt, name = self._batches.constructor(adt, name)
+                adt, name = self._forms.constructor(adt, name)
                 return ConstructorPattern(adt, name, inside, span=pattern.span)
             case _:
                 return pattern
 
-    def _lanes_of_match(self, expr: Match, frame: Frame) -> Steps[Found]:
-        """Write a match by numbers that differ between elements: the first clause that fits."""
-        value = frame.find(expr.value)
-        ty = type_of(expr.value)
-        left: Value | None = None
-        cases: list[tuple[Value, Expr, Sequence[tuple[Var, Found]]]] = []
-        for clause in expr.clauses:
-            test, bound = tested(clause.pattern, value, frame, ty)
-            if clause.guard is not None or test is None:
-                what = "this match by numbers that differ between elements"
-                self._instances.report(CannotBatch(clause.pattern.span, what, _MATCH, _IF))
-                return self._missing(type_of(expr), frame)
-            here = test if left is None else logical_and(left, test)
-            cases.append((here, clause.body, bound))
-            rest = logical_not(test)
-            left = rest if left is None else logical_and(left, rest)
-        return (yield self._by_lanes(cases, frame, type_of(expr), expr.span))
-
 
 _SHARED: Final = "the cell is the same for all elements"
 _IN_ARM: Final = "elements take different arms here"
-_GUARD: Final = "a guard chooses one clause for the whole batch"
-_MATCH: Final = "only numbers, and tuples of them, choose a clause for each element"
-_IF: Final = "test the numbers with `if`"
+_PARTIAL: Final = "elements take different clauses, and some may fit none"
 
 
 def _everything(ty: Type) -> Mask:

@@ -35,8 +35,8 @@ from ...ir.types import (
 )
 from ...operators.builder import Builder, Value
 from ...operators.primitive.gathering import index_select
-from ..batching import Mask
 from ..deriving.leaves import skeleton
+from .masks import Mask
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span

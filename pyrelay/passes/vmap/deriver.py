@@ -31,12 +31,12 @@ from ...ir.types import (
 )
 from ...operators.builder import Builder, Value
 from ...operators.primitive.view import permute
-from ..batching import Mask, is_any
 from ..deriving.deriver import Wanted, own_params, plain_name
 from ..deriving.ruled import rule_of, without_rules
-from .body import Body, joined
-from .data import Batches
+from .body import Body
 from .frame import Frame
+from .masks import Mask, is_any, joined
+from .mixtures import Mixtures
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -63,7 +63,8 @@ class Vectorizer:
         self._unruled: Final = workspace.unruled
         self._plain: Final[dict[str, Function]] = {}
         """The ruled functions without their rules."""
-        self._batches: Final = Batches(store)
+        self._batches: Final = Mixtures(store)
+        self._forms: Final = self._batches.forms
         self._known: Final[dict[Wanted, str]] = {}
         self._places: Final[dict[Wanted, Span]] = {}
         self._names: Final[dict[_Key, str]] = {}
@@ -98,7 +99,7 @@ class Vectorizer:
         if key not in self._names:
             self._names[key] = self._store.function_name(f"{name}_batch")
             result = _result(self._store.functions[name])
-            self._results[key] = self._batches.none(result)
+            self._results[key] = self._forms.none(result)
         if key not in self._done:
             self._pending[key] = None
         return self._names[key], self._results[key]
@@ -168,15 +169,15 @@ class Vectorizer:
         lanes = Var(names.fresh("size"), SizeType(frame.count), span=span)
         params = [lanes]
         for param, mask in zip(function.params, key.masks, strict=True):
-            ty = self._batches.type(type_of(param), mask, frame.count)
+            ty = self._forms.type(type_of(param), mask, frame.count)
             new = Var(names.fresh(param.name), ty, span=param.span)
             params.append(new)
             frame.bind(param, (frame.builder.value(new), mask))
         body = run(Body(self, self._batches).tail(function.body, frame, function.body))
-        mask = self.join(function.body, self._batches.none(type_of(function.body)))
+        mask = self.join(function.body, self._forms.none(type_of(function.body)))
         if mask != self._results[key]:
             self._results[key], self._has_changed = mask, True
-        result = self._batches.type(_result(function), mask, frame.count)
+        result = self._forms.type(_result(function), mask, frame.count)
         type_params = (*function.type_params, DimVar(size))
         types = tuple(type_of(p) for p in params)
         return Function(
@@ -216,7 +217,7 @@ class Vectorizer:
         lanes = self._size(builder, count, params, span)
         type_args = (*as_arguments(function.type_params), count)
         result = _result(function)
-        ty = self._batches.type(result, mask, count)
+        ty = self._forms.type(result, mask, count)
         value = builder.apply(batched, (lanes, *args), ty, type_args)
         if options.out_axes is None and is_any(mask):
             self.problems.append(
@@ -241,7 +242,7 @@ class Vectorizer:
         if isinstance(ty, TupleType):
             return tuple(map(self._mask, ty.fields, axes_of(ty, axes)))
         is_size = isinstance(ty, SizeType)
-        return axes is not None and (is_size or is_any(self._batches.full(ty)))
+        return axes is not None and (is_size or is_any(self._forms.full(ty)))
 
     def _size(self, builder: Builder, count: Dim, params: list[Var], span: Span) -> Value:
         """Return the size of the batch."""
@@ -260,7 +261,8 @@ class Vectorizer:
             return value.builder.tuple(fields)
         if axes is None:
             return value
-        whole = self._batches.repeated(value, ty, mask, count)
+        one = self._batches.uniform_of(value, ty, mask, count)
+        whole = self._batches.widened(one, ty, is_any(mask), self._forms.full(ty), count)
         if not isinstance(ty, TensorType):
             return whole
         assert isinstance(axes, int)

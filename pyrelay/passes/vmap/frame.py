@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from ...ir.dims import Dim
 from ...ir.expr import Expr, Tuple, Var, type_of
 from ...operators.builder import Builder, Value
-from ..batching import Mask, is_any
+from ...operators.primitive.gathering import index_select
+from .masks import Mask, is_any
 
 if TYPE_CHECKING:
-    from .data import Batches
+    from .mixtures import Mixtures
 
 Found: TypeAlias = tuple[Value, Mask]
 """A value, and which of its tensors are batched."""
@@ -28,7 +29,7 @@ class Frame:
 
     builder: Builder
     count: Dim
-    batches: Batches
+    batches: Mixtures
     outer: Frame | None = None
     lanes: Value | None = None
     known: dict[Var, tuple[Expr, Mask]] = field(default_factory=dict[Var, tuple[Expr, Mask]])
@@ -53,10 +54,23 @@ class Frame:
             frame = frame.outer
         return False
 
+    def places_in(self, around: Frame) -> Value | None:
+        """Return the positions of the elements of this frame among those of one around it; None if
+        they are the same ones."""
+        places: Value | None = None
+        frame: Frame | None = self
+        while frame is not around:
+            assert frame is not None
+            if frame.lanes is not None:
+                lanes = self.builder.value(frame.lanes.atom)
+                places = lanes if places is None else index_select(lanes, places, dim=0)
+            frame = frame.outer
+        return places
+
     def find(self, atom: Expr) -> Found:
         """Return what stands for an atom, for the elements of this frame."""
         if isinstance(atom, Tuple) or not isinstance(atom, Var):
-            return self.builder.value(atom), self.batches.none(type_of(atom))
+            return self.builder.value(atom), self.batches.forms.none(type_of(atom))
         if atom not in self.known:
             assert self.outer is not None, f"{atom.name} is not in scope"
             value, mask = self.outer.find(atom)

@@ -37,7 +37,6 @@ from ...operators.primitive.compare import (
     where,
 )
 from ...operators.primitive.gathering import nonzero
-from ...operators.primitive.index import set_at
 from ...operators.primitive.math import tanh
 
 _CHEAP: Final = frozenset(
@@ -87,22 +86,6 @@ def chosen(test: Value, then: Value, otherwise: Value) -> Value:
         return test.builder.tuple([chosen(test, then[i], otherwise[i]) for i in fields])
     padded = test.reshape(*test.shape, *(Dim.of(1),) * (then.rank - 1))
     return where(padded, then, otherwise)
-
-
-def blank(builder: Builder, ty: Type) -> Value:
-    """Return zeros of a type, to be written over."""
-    if isinstance(ty, TupleType):
-        return builder.tuple([blank(builder, f) for f in ty.fields])
-    return builder.zeros(ty)
-
-
-def scattered(whole: Value, part: Value, places: Value) -> Value:
-    """Return a value in which elements at some places are those of another."""
-    builder = whole.builder
-    if isinstance(whole.ty, TupleType):
-        fields = range(len(whole.ty.fields))
-        return builder.tuple([scattered(whole[i], part[i], places) for i in fields])
-    return set_at(whole, builder.tuple((places,)), part, spec=(("int", 0),))
 
 
 def positions(test: Value) -> Value:

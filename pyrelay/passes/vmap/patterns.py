@@ -1,84 +1,74 @@
-"""Patterns by which elements of a batch may differ: numbers, alone or in tuples."""
+"""Patterns: whether the elements of a batch may differ in what fits them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...ir.expr import (
     BindPattern,
+    Clause,
     ConstructorPattern,
     LiteralPattern,
     Pattern,
     TuplePattern,
-    Var,
     Wildcard,
 )
-from ...ir.types import BOOL, AdtType, TupleType, Type
-from ...operators.builder import Value
-from ...operators.primitive.compare import equal, logical_and, logical_not
-from ...operators.primitive.create import full
-from ..batching import Mask, is_any
-from .frame import Found, Frame
+from ...ir.types import AdtType, TupleType, Type
+from .masks import MIXED, Mask, is_any
 
 if TYPE_CHECKING:
-    from .data import Batches
+    from .forms import Forms
 
 
-def tests_batched(pattern: Pattern, ty: Type, mask: Mask, batches: Batches) -> bool:
-    """Return whether a pattern compares a number that is batched."""
+def tests_batched(pattern: Pattern, ty: Type, mask: Mask, forms: Forms) -> bool:
+    """Return whether elements may differ in whether a value fits a pattern."""
     match pattern:
         case LiteralPattern():
             return is_any(mask)
         case BindPattern(_, inner):
-            return inner is not None and tests_batched(inner, ty, mask, batches)
+            return inner is not None and tests_batched(inner, ty, mask, forms)
         case TuplePattern(fields):
             assert isinstance(ty, TupleType)
             assert isinstance(mask, tuple)
             parts = zip(fields, ty.fields, mask, strict=True)
-            return any(tests_batched(p, t, m, batches) for p, t, m in parts)
+            return any(tests_batched(p, t, m, forms) for p, t, m in parts)
         case ConstructorPattern(_, name, fields):
             assert isinstance(ty, AdtType)
-            types = batches.fields(ty, name)
-            choose = batches.full if is_any(mask) else batches.none
+            if mask is MIXED:
+                return True
+            types = forms.fields(ty, name)
+            choose = forms.full if is_any(mask) else forms.none
             parts = zip(fields, types, strict=True)
-            return any(tests_batched(p, t, choose(t), batches) for p, t in parts)
+            return any(tests_batched(p, t, choose(t), forms) for p, t in parts)
         case Wildcard():
             return False
 
 
-def tested(
-    pattern: Pattern, value: Found, frame: Frame, ty: Type
-) -> tuple[Value | None, list[tuple[Var, Found]]]:
-    """Return for which elements a pattern fits, None where data would choose, and what its
-    variables are."""
-    found, mask = value
+def is_irrefutable(pattern: Pattern, is_only: Callable[[str], bool]) -> bool:
+    """Return whether every value fits a pattern."""
     match pattern:
-        case LiteralPattern(literal):
-            assert isinstance(literal, bool | int | float)
-            if found.dtype == BOOL.dtype:
-                return found if literal else logical_not(found), []
-            return equal(found, literal), []
-        case BindPattern(var, inner):
-            if inner is None:
-                return _always(frame), [(var, value)]
-            test, bound = tested(inner, value, frame, ty)
-            return test, [(var, value), *bound]
-        case TuplePattern(fields):
-            assert isinstance(ty, TupleType)
-            assert isinstance(mask, tuple)
-            every: Value | None = _always(frame)
-            names: list[tuple[Var, Found]] = []
-            for i, part in enumerate(fields):
-                test, bound = tested(part, (found[i], mask[i]), frame, ty.fields[i])
-                every = None if every is None or test is None else logical_and(every, test)
-                names += bound
-            return every, names
         case Wildcard():
-            return _always(frame), []
-        case ConstructorPattern():
-            return None, []
+            return True
+        case BindPattern(_, inner):
+            return inner is None or is_irrefutable(inner, is_only)
+        case TuplePattern(fields):
+            return all(is_irrefutable(f, is_only) for f in fields)
+        case ConstructorPattern(adt, _, fields):
+            return is_only(adt) and all(is_irrefutable(f, is_only) for f in fields)
+        case LiteralPattern():
+            return False
 
 
-def _always(frame: Frame) -> Value:
-    attrs = {"size": (frame.count,), "fill_value": True, "dtype": BOOL.dtype}
-    return frame.builder.call(full, (), attrs)
+def exclude_each_other(clauses: Sequence[Clause], is_only: Callable[[str], bool]) -> bool:
+    """Return whether a value fits one clause at most, by its constructor alone."""
+    names: set[str] = set()
+    for clause in clauses:
+        match clause.pattern:
+            case ConstructorPattern(_, name, fields) if clause.guard is None:
+                if name in names or not all(is_irrefutable(f, is_only) for f in fields):
+                    return False
+                names.add(name)
+            case _:
+                return False
+    return True

@@ -15,6 +15,7 @@ import torch
 
 from ...analysis.dim_availability import needed
 from ...config import current
+from ...diagnostics.catalogue.batching import StructuresOfBatch
 from ...diagnostics.catalogue.run import (
     AssumptionBroken,
     CheckFailed,
@@ -45,7 +46,13 @@ from ...lower_torch.constants import torch_dtype
 from ...operators.composite.classes import class_dim, nll_loss, nll_loss_with_total
 from ...operators.composite.cross_entropy import softmax_cross_entropy
 from ...operators.host.conversions import NotAnInteger
-from ...operators.host.failing import AssertionFailed, DepthExceeded, EmptyList, ProgramFailed
+from ...operators.host.failing import (
+    AssertionFailed,
+    DepthExceeded,
+    EmptyList,
+    ProgramFailed,
+    StructuresDiffer,
+)
 from ...operators.host.sizes import SizeNotTold, SizesDiffer, equal_sizes
 from ...operators.host.stream import ElementError
 from ...operators.host.whole import Incomparable
@@ -244,6 +251,7 @@ def _factor_of(call: Call | None) -> int | None:
 
 _BY_CLASS: Final[dict[type[Exception], Callable[[Span], Problem]]] = {
     EmptyList: ListIsEmpty,
+    StructuresDiffer: StructuresOfBatch,
     Incomparable: FunctionsCompared,
 }
 """The exceptions that say all by being raised."""

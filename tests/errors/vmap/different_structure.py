@@ -1,4 +1,6 @@
-"""Elements that would give lists of different lengths."""
+"""Elements with lists of different lengths where they need to have one."""
+
+import torch
 
 from pyrelay import Dim, Float, Tensor, relay
 
@@ -16,3 +18,7 @@ def listed(x: Float) -> Float:
 @relay
 def every(xs: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
     return relay.vmap(listed)(xs)
+
+
+def main() -> None:
+    every(torch.tensor([1.0, -1.0]))
