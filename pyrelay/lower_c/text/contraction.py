@@ -30,17 +30,7 @@ from .emit import KernelText
 from .kernel import Kernel
 from .loops import indented
 from .rows import go_through
-from .tiles import Tiles
-
-ROWS: Final = 6
-_WIDE: Final = 4
-_NARROW: Final = 2
-"""The rows of a tile, and its vectors with 32 registers and with 16: so many sums, a row of one
-operand and a number of the other."""
-
-_MANY: Final = 64
-"""The size in bytes of the registers of a processor that has 32."""
-
+from .tiles import Tiles, tile_shape
 
 _PLACE: Final = ("batch", "m", "n")
 """The coordinates of a sum."""
@@ -104,7 +94,8 @@ class _Contraction:
         dtypes += [r.dtype for r in plan.beside]
         kernel.choose_lanes(plan.roots, dtypes, "n", layout)
         kernel.count(plan.roots)
-        self._vectors: Final = _WIDE if target.register_bytes >= _MANY else _NARROW
+        columns = plan.sorts.columns.count.constant
+        self._rows, self._vectors = tile_shape(target, kernel.lanes, columns)
         self._width: Final = self._vectors * kernel.lanes
         self._batch: Final = kernel.fresh("b")
         self._row: Final = kernel.fresh("i")
@@ -289,7 +280,7 @@ class _Contraction:
         if not stores and not loaded:
             return
         rows, columns = self._size(sorts.rows.count), self._size(sorts.columns.count)
-        width = self._width
+        width, high = self._width, self._rows
         outer = Block(code, self._axes, None)
         batch = Block(code, self._axes, None, outer, "batch")
         row = Block(code, self._axes, None, batch, "m")
@@ -302,14 +293,14 @@ class _Contraction:
         i, j, c = self._row, self._column, element_of(self._dtype).c
         lines = [
             *outer.lines,
-            f"{c} {', '.join(f'{s}[{ROWS * width}]' for s in sums)};",
-            f"const int64_t tiles_m = ({rows} + {ROWS - 1}) / {ROWS};",
+            f"{c} {', '.join(f'{s}[{high * width}]' for s in sums)};",
+            f"const int64_t tiles_m = ({rows} + {high - 1}) / {high};",
             f"const int64_t tiles_n = ({columns} + {width - 1}) / {width};",
             "for (int64_t tile = begin; tile < end; tile++) {",
             f"    const int64_t {self._batch} = tile / (tiles_m * tiles_n);",
-            f"    const int64_t first = tile % tiles_m * {ROWS};",
+            f"    const int64_t first = tile % tiles_m * {high};",
             f"    const int64_t column = tile / tiles_m % tiles_n * {width};",
-            f"    const int64_t rows = {rows} - first < {ROWS} ? {rows} - first : {ROWS};",
+            f"    const int64_t rows = {rows} - first < {high} ? {rows} - first : {high};",
             f"    const int64_t left = {columns} - column;",
             f"    const int64_t columns = left < {width} ? left : {width};",
         ]
@@ -326,11 +317,11 @@ class _Contraction:
             "    }",
             "}",
         ]
-        tiles = f"(({rows} + {ROWS - 1}) / {ROWS}) * (({columns} + {width - 1}) / {width})"
+        tiles = f"(({rows} + {high - 1}) / {high}) * (({columns} + {width - 1}) / {width})"
         if sorts.batch.count != ONE:
             tiles = f"{self._size(sorts.batch.count)} * {tiles}"
         summed = sum((c.constant or _USUAL) for c in plan.loops)
-        cost = ROWS * self._vectors * (summed + cost_of(code.terms, plan.roots))
+        cost = high * self._vectors * (summed + cost_of(code.terms, plan.roots))
         code.loop("", tiles, cost, lines)
 
     def _tile_sum(self, made: Sum, lane: Block) -> str:
@@ -390,13 +381,13 @@ class _Contraction:
         tiles = Tiles(self._code, self._dtype, self._vectors)
         unpacked: list[str] = []
         if "edge" in self._kinds:
-            unpacked = [tiles.whole("_edge", ROWS, is_edge=True)]
+            unpacked = [tiles.whole("_edge", self._rows, is_edge=True)]
             unpacked.append(tiles.whole("_edge_1", 1, is_edge=True))
         if "turned" in self._kinds:
             unpacked += [tiles.turned(), tiles.packing()]
         return "\n".join(
             (
-                tiles.whole("", ROWS, is_edge=False),
+                tiles.whole("", self._rows, is_edge=False),
                 tiles.whole(f"_{_FEWER}", _FEWER, is_edge=False),
                 tiles.whole("_1", 1, is_edge=False),
                 *unpacked,

@@ -13,12 +13,27 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.types import DType, is_float
-from ..math import element_of
+from ..math import Target, element_of
+from ..products.tiles import registers
 from .emit import KernelText
 from .loops import indented
 
 _AT_ONCE: Final = 4
 """The columns that are summed at once where they lie along what is summed."""
+
+
+_SHAPES: Final = {32: ((6, 4), (8, 3), (8, 2), (10, 1)), 16: ((6, 2), (8, 1))}
+"""Rows and vectors of tiles by the number of registers, which keep the sums, a row of one operand
+and a number of the other."""
+
+
+def tile_shape(target: Target, lanes: int, columns: int | None) -> tuple[int, int]:
+    """Return the rows and vectors of a tile, such that few lanes have no column where the number
+    of columns is known."""
+    shapes = _SHAPES[registers(target)]
+    if not columns:
+        return shapes[0]
+    return min(shapes, key=lambda shape: -(-columns // (shape[1] * lanes)) * shape[1])
 
 
 @final

@@ -110,3 +110,11 @@ def test_the_largest_of_each_row_of_sums_is_found() -> None:
 def test_rows_of_two_sums_are_reduced_together() -> None:
     x, y = (torch.randn(23, 6, dtype=torch.float64) for _ in range(2))
     check(PRODUCTS, x, y, torch.randn(6, 9, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("columns", [3, 20, 33, 48, 100])
+def test_tiles_are_as_wide_as_the_columns_ask_for(columns: int) -> None:
+    source = PLAIN.replace("N: Dim", "").replace("K: Dim,", "K: Dim").replace("N)", f"{columns})")
+    for rows in (1, 7, 23):
+        check(source.format(dtype="float32"), torch.randn(rows, 13), torch.randn(13, columns))
+        check(source.format(dtype="float32"), torch.randn(rows, 13), torch.randn(columns, 13).T)
