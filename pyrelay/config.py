@@ -57,8 +57,9 @@ def _words(_: str, text: str) -> str:
 LOWERINGS: Final = (
     *("auto", "torch", "torch-regions", "c", "triton", "triton-interpret", "evaluator"),
 )
-"""What may run tensor code: `auto` is torch everywhere until kernels have been run on a GPU;
-`torch-regions` calls torch for what kernels would do, group by group, `c` makes C of them."""
+"""What may run tensor code: `auto` is C on a CPU where there is a compiler, built for what runs
+again, and torch elsewhere; `torch-regions` calls torch for what kernels would do, group by group,
+`c` makes C of them at once."""
 
 ADDED_LOWERINGS: Final[Registry[str]] = Registry()
 """The names of backends from outside the package."""

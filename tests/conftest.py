@@ -20,6 +20,10 @@ from tests.torchless import needs_torch
 
 os.environ.setdefault("PYRELAY_VERIFY", "1")  # every program of every test, after every stage
 
+# Most programs of the tests run a few times, and to build C for them takes longer than all else.
+# The tests of C ask for it, and `make lowerings` runs all programs in C.
+os.environ.setdefault("PYRELAY_LOWERING", "torch")
+
 # How long something takes says nothing on a machine that does other things besides.
 settings.register_profile(
     "patient",
@@ -39,14 +43,14 @@ READ_BACK = {Path(__file__).parent / name for name in ("models", "relay", "seed"
 
 HAS_TORCH = find_spec("torch") is not None
 
-FORCED = os.environ.get("PYRELAY_LOWERING", "auto")
+FORCED = os.environ["PYRELAY_LOWERING"]
 """What all programs are to be run by; the tests of kernels choose for themselves."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have the tests run by the lowering that was asked for. Those of kernels ask for their own,
     which the workers of a process that runs them find among the variables that it was given."""
-    if FORCED != "auto" and not _are_of_kernels(config):
+    if FORCED != "torch" and not _are_of_kernels(config):
         config.pluginmanager.import_plugin("tests.lowerings")
 
 
@@ -130,7 +134,7 @@ def _implementations_unchanged() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _reads_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have programs read back where the tests are ones that say so."""
-    if request.path.parent in READ_BACK and FORCED == "auto":
+    if request.path.parent in READ_BACK and FORCED == "torch":
         from pyrelay.runtime.compile.program import Program
         from tests.round_trip import read_back
 

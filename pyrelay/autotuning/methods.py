@@ -34,6 +34,8 @@ PLAIN: Final = "plain"
 """The name of the operator's own body among the methods."""
 
 _functions_are_transformed: Final = torch._C._are_functorch_transforms_active  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+_modes: Final = torch._C._len_torch_dispatch_stack  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+_recording: Final = torch._C._get_tracing_state  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -114,14 +116,20 @@ class Site(dict[Any, Function]):
 
 
 def may_choose() -> bool:
-    """Return whether programs that run here choose methods: not inside transforms of torch, which
-    have rules for the operators that torch calls itself, and for no others."""
-    return current().measure and not is_transformed()
+    """Return whether programs that run here choose methods: not where torch watches, since its
+    transforms have rules for the operators that torch calls itself, and for no others."""
+    return current().measure and not is_watched()
 
 
 def is_transformed() -> bool:
     """Return whether torch transforms the calls made now: forward derivatives, `torch.func`."""
     return forward_ad._current_level >= 0 or _functions_are_transformed()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+def is_watched() -> bool:
+    """Return whether torch transforms the calls made now, records them, or has a mode that sees
+    them: tensors need have no storage then, and only calls of torch work."""
+    return is_transformed() or _modes() > 0 or _recording() is not None
 
 
 def rounded(size: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, final
+from typing import Any, Final, final
 
 from ..ir.expr import type_of
 from ..ir.types import SizeType, TupleType
@@ -24,6 +24,7 @@ from .building import CannotBuild, find_compiler
 from .functions import function_finding, function_run, function_text
 from .launching import RegionCall
 from .math import host_target
+from .policy import Policy
 from .products import has_code
 from .text import lower
 
@@ -37,6 +38,15 @@ class CBackend(Backend):
     name = "c"
     description = "C runs its kernels, and functions that loop over numbers and tensors"
 
+    def __init__(self, policy: Policy = Policy.AT_ONCE) -> None:
+        """`policy` is when C is built."""
+        self._policy: Final = policy
+        if policy is Policy.REPEATED:
+            self.description = (
+                "C runs its kernels from their second call on, and functions that loop over numbers"
+                " and tensors"
+            )
+
     def unavailable(self, device: Device) -> str | None:
         """Return why nothing runs on a device that is no CPU. Without a compiler torch runs all."""
         return None if device.type == "cpu" else f"C runs on a CPU, and this call is on {device}"
@@ -45,7 +55,9 @@ class CBackend(Backend):
         """Return the call of a kernel function: of a region that has nothing else."""
         kernels = {kernel.name: kernel}
         tape = _alone(kernel)
-        return RegionCall(kernel.name, tape, kernels, kernel.overwritten, _nothing, fallback)
+        return RegionCall(
+            kernel.name, tape, kernels, kernel.overwritten, _nothing, fallback, self._policy
+        )
 
     def region(
         self,
@@ -58,7 +70,13 @@ class CBackend(Backend):
         if region.tape is None:
             return fallback
         return RegionCall(
-            region.name, region.tape, region.kernels, region.overwritten, called, fallback
+            region.name,
+            region.tape,
+            region.kernels,
+            region.overwritten,
+            called,
+            fallback,
+            self._policy,
         )
 
     def text(self, kernel: KernelFunction) -> str:

@@ -8,3 +8,4 @@ from .texts import Source as Source
 from .texts import build as build
 from .texts import build_all as build_all
 from .texts import build_or_notify as build_or_notify
+from .texts import can_build as can_build

@@ -38,6 +38,10 @@ FLAGS: Final = (
 CACHE: Final = DiskCache("built", limit=512 << 20)
 """Shared objects by what they were built from, by which compiler and for which processor."""
 
+_NOTICE: Final = (
+    "torch runs what would be C, with the same values: %s; PYRELAY_LOWERING=torch asks for no C"
+)
+
 _NOTICE_AFTER: Final = 2.0
 """Seconds of building after which the user hears of it."""
 
@@ -81,10 +85,24 @@ def build_or_notify(sources: Sequence[Source]) -> tuple[Library, ...] | None:
     try:
         return build_all(sources)
     except CannotBuild as error:
-        if not _notified.is_set():
-            _notified.set()
-            _LOGGER.warning("what would be C runs otherwise, with the same values: %s", error)
+        _notify(error)
         return None
+
+
+def can_build() -> bool:
+    """Return whether there is a C compiler. The user gets the same notice where there is none."""
+    try:
+        find_compiler()
+    except CannotBuild as error:
+        _notify(error)
+        return False
+    return True
+
+
+def _notify(error: CannotBuild) -> None:
+    if not _notified.is_set():
+        _notified.set()
+        _LOGGER.warning(_NOTICE, error)
 
 
 def _key(compiler: Compiler, source: Source) -> str:

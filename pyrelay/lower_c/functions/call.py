@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ...autotuning.methods import is_transformed
-from ...config import current
+from ...config import current, may_compile
 from ...ir.expr import type_of
 from ...ir.types import (
     SizeType,
@@ -27,6 +27,7 @@ from ...ir.types import (
 from ...kernels.backend import FailedInside, ProgramFunction, Run
 from ...kernels.calling import Sizes
 from ..building import Source, build_or_notify
+from ..launching.frames import CPU, is_plain
 from ..launching.threads import thread_functions
 from .c_types import NotInC, leaves_of, number_dtype
 from .program import CText, c_text
@@ -63,6 +64,8 @@ class FunctionCall:
     def __call__(self, *args: Any) -> Any:
         """Return the result. Raises FailedInside."""
         if not self._is_tried:
+            if not may_compile():
+                return self._fallback(*args)
             self._built = _built(self._function)
             self._is_tried = True  # an interrupt of the build leaves it to the next call
         built = self._built
@@ -112,7 +115,7 @@ class _Built:
         ]
         sizes, shapes = self._sized(kept) if self.text.sizes or self._tensors else ((), ())
         made = [
-            torch.empty(shape, dtype=_torch_dtype(ty))
+            torch.empty(shape, dtype=_torch_dtype(ty), device=CPU)
             for ty, shape in zip(self._tensors, shapes, strict=True)
         ]
         given = (*sizes, *map(_cell, kept), *[t.data_ptr() for t in made])
@@ -202,14 +205,11 @@ def _taken(ty: Type, value: Any) -> Any:
     """Return a number, or a tensor whose elements lie row by row. Raises _Unfit."""
     if isinstance(value, int | float):
         return value
-    if not isinstance(value, torch.Tensor) or type(value) not in _PLAIN:
+    if not isinstance(value, torch.Tensor) or not is_plain(value):
         raise _Unfit
     if value.device.type != "cpu" or value.layout is not torch.strided:
         raise _Unfit
     return value.item() if number_dtype(ty) is not None else value.contiguous()
-
-
-_PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 
 def _cell(value: Any) -> Any:
@@ -225,7 +225,7 @@ def _value(ty: Type, numbers: Iterator[Any], tensors: Iterator[torch.Tensor]) ->
         return next(tensors)
     number = next(numbers)
     if is_float(dtype):
-        return torch.scalar_tensor(number, dtype=getattr(torch, dtype.name))
+        return torch.scalar_tensor(number, dtype=getattr(torch, dtype.name), device=CPU)
     return bool(number) if dtype == bool_ else number
 
 

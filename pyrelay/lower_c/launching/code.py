@@ -1,7 +1,7 @@
 """The Python function of a region at certain shapes: guards, addresses, calls of C and of torch.
 
 def call(v0, v1):
-    if not (v0.shape == s0 and v0.is_contiguous() and v1.shape == s1 and ...):
+    if not (v0.__class__ in plain_classes and v0.shape == s0 and v0.is_contiguous() and ...):
         return other(v0, v1)
     frame = frames.pop() if frames else new()
     at = frame.at
@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
-from ...ir.types import SizeType, TensorType
+from ...ir.types import SizeType, TensorType, is_float
 from ...kernels.operands import contiguous_strides, is_number
 from ...kernels.tape import (
     CallStep,
@@ -35,12 +35,10 @@ from ...kernels.tape import (
     used_by,
 )
 from ..text.region import Piece
-from .frames import Frame, arena_of
+from .frames import CPU, PLAIN_CLASSES, Frame, arena_of
 from .prepare import Prepared
 
 Callee: TypeAlias = Callable[..., Any]
-
-CPU: Final = torch.device("cpu")
 
 
 def call_of(
@@ -66,7 +64,11 @@ class _Writer:
         self._callee: Final = callee
         self._lines: Final[list[str]] = []
         # Half as slow as torch.empty: it has one way to read its arguments.
-        self._known: Final[dict[str, Any]] = {"empty": torch.empty_strided, "cpu": CPU}
+        self._known: Final[dict[str, Any]] = {
+            "empty": torch.empty_strided,
+            "cpu": CPU,
+            "plain_classes": PLAIN_CLASSES,
+        }
         steps = tape.steps
         pieces = prepared.text.pieces
         self._in_c: Final = frozenset(n for piece in pieces for n in piece.steps)
@@ -131,8 +133,9 @@ class _Writer:
             return [f"v{number}.__class__ is {self._name('class_', type(arg))}"]
         if not isinstance(ty, TensorType):
             return []
-        is_tensor = [f"isinstance(v{number}, {self._name('t', torch.Tensor)})"]
-        guards = [] if ty.shape else is_tensor  # what has a rank may not be a number
+        guards = [f"v{number}.__class__ in plain_classes"]
+        if is_float(ty.dtype):
+            guards.append(f"not v{number}.is_neg()")
         if ty.shape:
             guards.append(f"v{number}.shape == {self._name('shape_', arg.shape)}")
         if arg.is_contiguous():

@@ -15,6 +15,19 @@ import torch
 
 from .threads import thread_functions
 
+CPU: Final = torch.device("cpu")
+"""Where all of C lies, whatever torch's default device is."""
+
+PLAIN_CLASSES: Final = frozenset((torch.Tensor, torch.nn.Parameter))
+"""The classes of tensors whose elements C may read; other classes may have theirs elsewhere."""
+
+
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Return whether the elements of a tensor lie in memory as they are: in that of a class of
+    torch's own, and not negated, as in the imaginary part of a conjugate."""
+    return tensor.__class__ in PLAIN_CLASSES and not tensor.is_neg()
+
+
 _MOST_KEPT: Final = 256 << 20
 """An arena of more bytes is given back after the call."""
 
@@ -64,7 +77,7 @@ def arena_of(count: int) -> torch.Tensor:
     """Return an arena of at least so many bytes, the thread's own if it is large enough."""
     kept = _LOCAL.arena
     if kept is None or kept.numel() < count:
-        kept = torch.empty(count, dtype=torch.uint8)
+        kept = torch.empty(count, dtype=torch.uint8, device=CPU)
         if count <= _MOST_KEPT:
             _LOCAL.arena = kept
     return kept

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
+from ...config import may_compile
 from ...ir.types import Type
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Layout
-from ...kernels.operands import is_shared, key_of
+from ...kernels.operands import is_shared, key_of, tensors_in
 from ...kernels.tape import Tape
 from ..building import Library
+from ..policy import Policy
 from ..text.region import RegionText
 from .code import call_of
+from .frames import is_plain
 from .prepare import Built, prepare
 
 _MOST_SHAPES: Final = 256
@@ -43,6 +46,7 @@ class RegionCall:
         written: Sequence[int],
         callee: Callable[[str], Callee],
         plain: Callee,
+        policy: Policy = Policy.AT_ONCE,
     ) -> None:
         """`written` are the positions of the parameters that it writes to."""
         self._name: Final = name
@@ -54,17 +58,26 @@ class RegionCall:
         self._types: Final[tuple[Type, ...]] = tape.types[: tape.params]
         self._built: Final[dict[tuple[Layout, ...], tuple[RegionText, Library] | None]] = {}
         self._calls: Final[dict[tuple[Any, ...], Callee]] = {}
-        self._latest: Callee = self._looked_up
+        self._latest: Callee = self._looked_up if policy is Policy.AT_ONCE else self._first
 
     def __call__(self, *args: Any) -> Any:
         """Return the result of the region."""
         return self._latest(*args)
 
+    def _first(self, *args: Any) -> Any:
+        """Return the result of the first call, which builds nothing."""
+        self._latest = self._looked_up
+        return self._plain(*args)
+
     def _looked_up(self, *args: Any) -> Any:
         """Return the result by the function for the shapes of the arguments."""
+        if not all(map(is_plain, tensors_in(args))):
+            return self._plain(*args)
         key = key_of(args, self._types)
         call = self._calls.get(key)
         if call is None:
+            if not may_compile():
+                return self._plain(*args)
             call = self._prepared(args)
             if len(self._calls) >= _MOST_SHAPES:
                 del self._calls[next(iter(self._calls))]

@@ -13,6 +13,8 @@ from ...diagnostics.source import Span
 from ...kernels.backend import Backend, backends
 from ...kernels.pipeline import fused
 from ...lower_c.backend import CBackend
+from ...lower_c.building import can_build
+from ...lower_c.policy import Policy
 from ...lower_torch.backend import TorchRegions
 from ...lower_triton.backend import INTERPRETED, ON_GPU
 from ...passes.manager import Pipeline
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 OWN_BACKENDS: Final[tuple[Backend, ...]] = (*(TorchRegions(), CBackend(), ON_GPU, INTERPRETED),)
 """The backends of the package."""
+
+IN_C: Final[Backend] = CBackend(Policy.REPEATED)
+"""What `auto` means on a CPU where there is a C compiler."""
 
 
 class Plain(Enum):
@@ -60,9 +65,11 @@ Executable: TypeAlias = CompiledProgram | EvaluatedProgram
 
 
 def lowering_in_effect() -> Lowering:
-    """Return what the option `lowering` chooses."""
+    """Return what the option `lowering` chooses, `auto` on a CPU."""
     match current().lowering:
-        case "auto" | "torch":
+        case "auto":
+            return IN_C if can_build() else Plain.TORCH
+        case "torch":
             return Plain.TORCH
         case "evaluator":
             return Plain.EVALUATOR
@@ -75,6 +82,8 @@ def lowering_on(device: torch.device, place: Span) -> Lowering:
 
     Raises RunError, at `place`, where a backend was asked for that cannot run there.
     """
+    if current().lowering == "auto" and device.type != "cpu":
+        return Plain.TORCH
     found = lowering_in_effect()
     if isinstance(found, Backend):
         why = found.unavailable(device)

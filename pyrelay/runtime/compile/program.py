@@ -12,7 +12,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from ... import dispatch
-from ...autotuning.methods import may_choose
+from ...autotuning.methods import is_watched
 from ...config import current, may_compile
 from ...diagnostics.catalogue.call import WouldCompile
 from ...diagnostics.diagnostic import RelayWarning, RunError
@@ -213,7 +213,8 @@ class Program:
         key = (
             device,
             options.lowering,
-            may_choose(),
+            options.measure,
+            is_watched(),
             options.tf32,
             options.graphs,
             INSERTIONS.all,
@@ -234,10 +235,10 @@ class Program:
                 return self.as_torch(device)
             case Plain.EVALUATOR:
                 return EvaluatedProgram(lambda args: self._evaluate(args, device))
-            case Backend() as backend if self.view == NOTHING:
+            case Backend() as backend if self.view == NOTHING and not is_watched():
                 return self._launched(backend, device)
             case Backend():
-                return self.as_torch(device)  # what is dispatched is called, one by one
+                return self.as_torch(device)  # what is dispatched or watched is called, one by one
 
     def as_torch(self, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls torch."""

@@ -80,7 +80,7 @@ def explanation(program: Program) -> str:
             what = "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call"
         case Backend():
             text = _fused(program, lowering)
-            what = f"{lowering.description} (PYRELAY_LOWERING={lowering.name})"
+            what = f"{lowering.description} (PYRELAY_LOWERING={current().lowering})"
     head, _, rest = text.partition("\n")
     saved = explain_saved(program.derived)
     kept = "\n".join(("", "gradients save", *saved, "")) if saved else ""

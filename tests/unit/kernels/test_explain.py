@@ -103,12 +103,17 @@ def test_rows_that_registers_do_not_hold_are_said_with_what_is_read_again() -> N
 
 @pytest.mark.host("says what torch runs")
 def test_what_runs_here_is_described() -> None:
-    with options(lowering="auto"):
+    with options(lowering="torch"):
         text = totals.explain()
     assert text.startswith("totals: 1 call of operators in the code\ntorch runs it")
     assert "sum" in text
     assert "201028*N B" in text
     assert "kernel.1" not in text
+    with options(lowering="auto"):
+        text = totals.explain()
+    assert "C runs its kernels from their second call on" in text
+    assert "(PYRELAY_LOWERING=auto)" in text
+    assert "kernel.1" in text
     with options(lowering="evaluator"):
         assert "the reference evaluator runs it" in totals.explain()
     assert "kernels run it on a GPU" in explained(totals)

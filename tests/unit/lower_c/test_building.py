@@ -27,6 +27,7 @@ from pyrelay.lower_c.building import (
     find_compiler,
     texts,
 )
+from tests.unit.lower_c.counted import Counted
 
 pytestmark = pytest.mark.host("no program runs here")
 
@@ -67,20 +68,6 @@ def program(path: Path, body: str = "exit 1") -> Path:
 def files(folder: Path) -> list[Path]:
     """Return the files below a folder."""
     return sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-class Counted:
-    """A compiler that counts what it builds."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.texts: list[str] = []
-        real = Compiler.compile
-
-        def counted(found: Compiler, text: str, flags: tuple[str, ...], folder: Path) -> bytes:
-            self.texts.append(text)
-            return real(found, text, flags, folder)
-
-        monkeypatch.setattr(Compiler, "compile", counted)
 
 
 def test_a_text_becomes_a_function() -> None:

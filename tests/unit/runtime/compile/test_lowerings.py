@@ -8,6 +8,7 @@ import torch
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.config import options
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.lower_c.backend import CBackend
 from pyrelay.runtime.compile.lowerings import Plain, lowering_on
 
 N = Dim("N")
@@ -30,9 +31,10 @@ def test_values_and_gradients_are_the_same(lowering: str) -> None:
         torch.testing.assert_close(relay.grad(decay, wrt="x")(x, 3), gradient)
 
 
-def test_a_cpu_has_torch_unless_it_is_told_otherwise() -> None:
+def test_a_cpu_has_c_and_other_devices_torch_unless_another_lowering_is_asked_for() -> None:
     cpu = torch.device("cpu")
     with options(lowering="auto"):
-        assert lowering_on(cpu, NOWHERE) is Plain.TORCH
+        assert isinstance(lowering_on(cpu, NOWHERE), CBackend)
+        assert lowering_on(torch.device("meta"), NOWHERE) is Plain.TORCH
     with options(lowering="evaluator"):
         assert lowering_on(cpu, NOWHERE) is Plain.EVALUATOR
