@@ -76,6 +76,17 @@ def _lowering(variable: str, text: str) -> str:
     return text
 
 
+PRODUCTS: Final = ("measured", "own", "library")
+"""What may compute products of matrices in compiled C: its own loops, torch's BLAS, or whichever
+was measured to be faster."""
+
+
+def _products(variable: str, text: str) -> str:
+    if text not in PRODUCTS:
+        raise ValueError(f"{variable} is one of {', '.join(PRODUCTS)}, not {text!r}")
+    return text
+
+
 def _count(variable: str, text: str) -> int:
     if not text.strip().isdecimal() or int(text) < 1:
         raise ValueError(f"{variable} is a positive number, not {text!r}")
@@ -105,6 +116,10 @@ class Options:
     measure: bool = field(
         default=True,
         metadata=_meta(_switch, "time the ways to do an operator, and take the fastest"),
+    )
+    products: str = field(
+        default="measured",
+        metadata=_meta(_products, f"what multiplies matrices in C: {', '.join(PRODUCTS)}"),
     )
     graphs: bool = field(
         default=True,
@@ -144,6 +159,7 @@ class Changes(TypedDict, total=False):
     device: str | None
     lowering: str
     measure: bool
+    products: str
     graphs: bool
     tf32: bool
     debug: bool
@@ -228,6 +244,7 @@ def options(**changes: Unpack[Changes]) -> Generator[Options, None, None]:
     """
     changed = dataclasses.replace(current(), **changes)
     _lowering("lowering", changed.lowering)
+    _products("products", changed.products)
     token = _override.set(changed)
     if "logs" in changes:
         set_log_levels(changed.logs)

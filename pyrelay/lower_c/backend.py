@@ -22,7 +22,7 @@ from ..kernels.fusion.segments import Segments
 from ..kernels.tape import KernelStep, Tape
 from .building import CannotBuild, find_compiler
 from .functions import function_finding, function_run, function_text
-from .launching import RegionCall
+from .launching import RegionCall, notes_of
 from .math import host_target
 from .policy import Policy
 from .products import has_code
@@ -88,8 +88,10 @@ class CBackend(Backend):
             return f"// {kernel.name} runs as calls of torch: {error}\n"
 
     def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
-        """Yield which kernels run as calls of torch."""
+        """Yield which kernels run as calls of torch, and what multiplies matrices in others."""
         for kernel in kernels:
+            for note in notes_of(kernel):
+                yield Finding("products of matrices", kernel.name, note)
             try:
                 lower(kernel.group, _contiguous(kernel), host_target())
             except NoKernel as error:

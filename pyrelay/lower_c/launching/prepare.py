@@ -23,7 +23,9 @@ from ...kernels.operands import WIDE, form_of, is_number, unit_of
 from ...kernels.tape import KernelStep, SizeStep, Tape
 from ..building import Library, Source, build_or_notify
 from ..math import host_target
-from ..text.region import Integer, Offset, Piece, RegionText, region_text
+from ..text.kernel import Route
+from ..text.region import Integer, Offset, Piece, RegionText, alone, region_text
+from .routes import RouteChoice
 
 _ALIGNMENT: Final = 64
 """The alignment of values in the arena, in bytes: a cache line."""
@@ -146,24 +148,64 @@ class _Preparing:
         steps = self._tape.steps
         in_c = (s for p in text.pieces for n in p.steps if isinstance(s := steps[n], KernelStep))
         made = {v: self._values[v] for step in in_c for v in step.results}
-        offsets = self._divided(text.in_arena) | self._scratch(text)
+        routes = self._routes(text, library)
+        offsets, self._bytes = self._places(text, routes)
         functions = {
             p.steps[0]: (p, library.function(p.name, [ctypes.c_void_p], ctypes.c_int64))
             for p in text.pieces
         }
-        integers = [
-            offsets[i.value] if isinstance(i, Offset) else self._integer(i) for i in text.integers
-        ]
         return Prepared(
             text,
             functions,
-            tuple(integers),
+            self._integers(text, routes, offsets),
             tuple((n, self._is_float(n)) for n in text.numbers),
             made,
             offsets,
             self._bytes,
             self._sizes.value,
         )
+
+    def _places(self, text: RegionText, routes: Mapping[int, int]) -> tuple[dict[int, int], int]:
+        """Return where values and scratch begin in the arena, and its bytes."""
+        self._bytes = 0
+        offsets = self._divided(text.in_arena) | self._scratch(text, routes)
+        return offsets, self._bytes
+
+    def _integers(
+        self, text: RegionText, routes: Mapping[int, int], offsets: Mapping[int, int]
+    ) -> tuple[int, ...]:
+        """Return the integers of a call."""
+        found: list[int] = []
+        for integer in text.integers:
+            if isinstance(integer, Offset):
+                found.append(offsets[integer.value])
+            elif isinstance(integer.argument, Route):
+                found.append(routes[integer.step])
+            else:
+                found.append(self._integer(integer.step, integer.argument))
+        return tuple(found)
+
+    def _routes(self, text: RegionText, library: Library) -> dict[int, int]:
+        """Return the route of each step that has several."""
+        asked = [
+            (i.step, i.argument)
+            for i in text.integers
+            if isinstance(i, Integer) and isinstance(i.argument, Route)
+        ]
+        if not asked:
+            return {}
+        both = dict.fromkeys((step for step, _ in asked), 1)
+        offsets, room = self._places(text, both)
+        of = RouteChoice(self._values, offsets, room, len(text.numbers), library)
+        found: dict[int, int] = {}
+        for number, route in asked:
+            step = self._tape.steps[number]
+            assert isinstance(step, KernelStep)
+            sizes = [self._integer(number, Size(d)) for d in (*route.shape, *route.summed)]
+            ways = [self._integers(text, {**both, number: way}, offsets) for way in range(2)]
+            kernel = self._kernels[step.name]
+            found[number] = of.chosen(kernel, route, sizes, ways, alone(number).name, step)
+        return found
 
     def _is_float(self, value: int) -> bool:
         ty = self._tape.types[value]
@@ -181,7 +223,7 @@ class _Preparing:
             self._bytes += -(-room // _ALIGNMENT) * _ALIGNMENT
         return {value: begins[self._tape.slots[value]] for value in values}
 
-    def _scratch(self, text: RegionText) -> dict[int, int]:
+    def _scratch(self, text: RegionText, routes: Mapping[int, int]) -> dict[int, int]:
         """Return where the scratch of steps begins: behind all values, one step after another."""
         begin = self._bytes
         found: dict[int, int] = {}
@@ -192,18 +234,21 @@ class _Preparing:
             found[len(self._tape.types) + number] = at
             room = made.target.dtype.bits // 8
             for dim in made.target.shape:
-                room *= self._integer(Integer(made.step, Size(dim)))
+                room *= self._integer(made.step, Size(dim))
+            if made.target.number in text.rooms(made.step) and not routes[made.step]:
+                room = 0
             at += -(-room // _ALIGNMENT) * _ALIGNMENT
             self._bytes = max(self._bytes, at)
         return found
 
-    def _integer(self, integer: Integer) -> int:
-        step = self._tape.steps[integer.step]
+    def _integer(self, number: int, argument: Size | Stride) -> int:
+        """Return an integer of a step."""
+        step = self._tape.steps[number]
         assert isinstance(step, KernelStep)
         operands = [self._values[o] for o in step.operands]
-        if isinstance(integer.argument, Stride):
-            return operands[integer.argument.operand].stride()[integer.argument.axis]
-        if integer.step not in self._own_sizes:
+        if isinstance(argument, Stride):
+            return operands[argument.operand].stride()[argument.axis]
+        if number not in self._own_sizes:
             params = self._kernels[step.name].function.params
-            self._own_sizes[integer.step] = Sizes(zip(map(type_of, params), operands, strict=True))
-        return self._own_sizes[integer.step].value(integer.argument.dim)
+            self._own_sizes[number] = Sizes(zip(map(type_of, params), operands, strict=True))
+        return self._own_sizes[number].value(argument.dim)

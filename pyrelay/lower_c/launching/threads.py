@@ -1,7 +1,7 @@
-"""The threads that generated code runs in: those of torch's own pool.
+"""Functions of the libraries that torch has loaded, which generated code calls by pointer.
 
-torch's library depends on an OpenMP library, whose functions are passed to C as pointers. Where it
-has others than those of GCC, loops run in the thread that calls.
+Loops run in the threads of torch's own pool: its library depends on an OpenMP library. Where that
+has other functions than those of GCC, loops run in the thread that calls.
 """
 
 from __future__ import annotations
@@ -12,22 +12,28 @@ from pathlib import Path
 
 import torch
 
-_FUNCTIONS = ("GOMP_parallel", "omp_get_max_threads")
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib")
 
 
-@cache
 def thread_functions() -> tuple[int, int]:
     """Return the addresses of the function that runs another in each thread, and of the one that
     returns how many threads there are; 0 and 0 if torch has no such functions."""
+    parallel, most = torch_functions("GOMP_parallel", "omp_get_max_threads") or (0, 0)
+    return parallel, most
+
+
+@cache
+def torch_functions(*names: str) -> tuple[int, ...] | None:
+    """Return the addresses of functions that torch's library, or one that it depends on, exports;
+    None unless it exports all."""
     folder = Path(torch.__file__).parent / "lib"
     for name in _LIBRARIES:
         try:
-            # A symbol is searched in what a library depends on, too.
             library = ctypes.CDLL(str(folder / name))
-            parallel, most = (ctypes.cast(library[f], ctypes.c_void_p).value for f in _FUNCTIONS)
+            found = [ctypes.cast(library[n], ctypes.c_void_p).value for n in names]
         except (OSError, AttributeError):
             continue
-        if parallel and most:
-            return parallel, most
-    return 0, 0
+        addresses = tuple(address for address in found if address)
+        if len(addresses) == len(names):
+            return addresses
+    return None

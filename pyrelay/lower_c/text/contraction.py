@@ -10,64 +10,37 @@ are reduced, the sums are stored, and what is made of them is a pass of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
-from ...ir.dims import ONE, ZERO, Dim, product
+from ...ir.dims import ONE, ZERO, Dim
 from ...kernels.calling import Layout, NoKernel, Read, Scratch
 from ...kernels.groups import Group
 from ...kernels.places import linear
 from ...kernels.plans.code import Axis
 from ...kernels.plans.contraction import ContractionPlan, Sum, contraction_plan
-from ...kernels.plans.rows import RowPlan, Stored
 from ...kernels.plans.supplier import Store
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
 from ..math import Target, element_of
 from .block import Block
 from .cost import cost_of
-from .emit import KernelText
-from .kernel import Kernel
+from .emit import BY_LIBRARY, KernelText
+from .kernel import Kernel, Route
+from .library import can_call, found_sums, product_loop
 from .loops import indented
-from .rows import go_through
+from .reduced_sums import PLACE, write_beside, write_rows_of_sums
+from .sides import Columns, Side, fewest_packed, is_readable
 from .tiles import Tiles, tile_shape
-
-_PLACE: Final = ("batch", "m", "n")
-"""The coordinates of a sum."""
 
 _FEWER: Final = 4
 """The rows of a tile where less are left."""
 
-_FEW: Final = 16
-_MORE: Final = 512
-"""With fewer rows columns are not packed: where they lie along what is summed, and where they lie
-one behind the other."""
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """An operand of a sum in memory: the text of its address for a place of the batch, and how far
-    its rows (or columns), and what is summed, lie apart."""
-
-    pointer: str
-    batch: Text
-    own: Text
-    along: Text
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """The columns of a sum: where they lie, if one behind the other, and where they are packed: in
-    panels as wide as a tile, row by row."""
-
-    packed: str
-    side: _Side | None
-
-
-def lower_contraction(group: Group, layout: Layout, target: Target, name: str = "") -> Kernel:
-    """Return the kernel of a group around sums of products. Raises NoKernel."""
+def lower_contraction(
+    group: Group, layout: Layout, target: Target, name: str = "", *, routed: bool = False
+) -> Kernel:
+    """Return the kernel of a group around sums of products; if it is `routed`, and a library of
+    matrix products can compute the sums, either may, as an argument says. Raises NoKernel."""
     plan = contraction_plan(group, layout)
     beside = {t for r in plan.beside for t in r.results}
     sums = {t for r in plan.reductions for t in r.results} | {s.result for s in plan.sums}
@@ -75,7 +48,7 @@ def lower_contraction(group: Group, layout: Layout, target: Target, name: str = 
         needed = set(plan.supplier.terms.needed([store.term]))
         if not beside.isdisjoint(needed) and (is_whole or not sums.isdisjoint(needed)):
             raise NoKernel("what is made of sums of products needs a reduction beside them")
-    return _Contraction(group, plan, layout, target, name).kernel()
+    return _Contraction(group, plan, layout, target, name, routed).kernel()
 
 
 @final
@@ -83,7 +56,13 @@ class _Contraction:
     """The kernel of one plan in the making."""
 
     def __init__(
-        self, group: Group, plan: ContractionPlan, layout: Layout, target: Target, name: str
+        self,
+        group: Group,
+        plan: ContractionPlan,
+        layout: Layout,
+        target: Target,
+        name: str,
+        routed: bool,
     ) -> None:
         self._plan: Final = plan
         places = plan.supplier.places
@@ -102,25 +81,30 @@ class _Contraction:
         self._column: Final = kernel.fresh("j")
         self._along: Final = {c: kernel.fresh("k") for c in plan.loops.values()}
         kernel.take(
-            "rows", "columns", "tile", "tiles_m", "tiles_n", "left", "row", "column", "p", "q"
+            *("rows", "columns", "tile", "tiles_m", "tiles_n", "left", "row", "column", "p", "q"),
+            *("pitch", BY_LIBRARY),
         )
         axes = [("batch", self._batch), ("m", self._row), ("n", self._column)]
         self._axes: Final = [Axis(c, t, None) for c, t in (*axes, *self._along.items())]
         self._scratch = 0
         self._kinds: Final[set[str]] = set()
         """The functions for tiles of columns that are not packed."""
+        self._is_routed: Final = routed and not layout.is_wide
 
     def kernel(self) -> Kernel:
         """Return the kernel."""
         plan, code = self._plan, self._code
-        sides = [self._sides(s) for s in plan.sums]
+        pairs = [self._sides(s) for s in plan.sums]
+        by_library = self._by_library(pairs)
+        sides = [(a, self._columns(s, b)) for s, (a, b) in zip(plan.sums, pairs, strict=True)]
         if plan.reductions:
             loaded = {s.result: self._stored_sum() for s in plan.sums}
-            self._tiles(sides, [], loaded)
-            self._rows_of_sums(loaded)
+            self._tiles(sides, by_library, [], loaded)
+            write_rows_of_sums(code, plan, loaded)
         else:
-            self._tiles(sides, [store for store, is_whole in plan.stores if is_whole], {})
-        self._beside()
+            stores = [store for store, is_whole in plan.stores if is_whole]
+            self._tiles(sides, by_library, stores, {})
+        write_beside(code, plan)
         return code.finish(before=self._tile_functions())
 
     def _size(self, dim: Dim) -> Text:
@@ -128,21 +112,51 @@ class _Contraction:
 
     # Operands.
 
-    def _sides(self, made: Sum) -> tuple[_Side, _Columns]:
+    def _sides(self, made: Sum) -> tuple[Side, Side | None]:
+        """Return where the rows of a sum lie, and its columns if they are read there."""
         rows, columns = made.sides
         first = self._in_place(rows, "m", made.along)
+        second = self._in_place(columns, "n", made.along)
         if first is None:
             first = self._stored(rows, made.along)
-        second = self._in_place(columns, "n", made.along)
-        if second is not None and not _is_readable(first, second):
+        if second is not None and not is_readable(first, second):
             second = None
-        return first, _Columns(self._packed(columns, made.along, second), second)
+        return first, second
+
+    def _columns(self, made: Sum, side: Side | None) -> Columns:
+        return Columns(self._packed(made.sides[1], made.along, side), side)
+
+    def _by_library(self, pairs: Sequence[tuple[Side, Side | None]]) -> list[str]:
+        """Write the passes in which a library computes the sums, if it can; return where they
+        are."""
+        plan, sorts = self._plan, self._plan.sorts
+        has_tiles = bool(plan.reductions) or any(is_whole for _, is_whole in plan.stores)
+        if not (self._is_routed and has_tiles and can_call(self._dtype, pairs)):
+            return []
+        shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
+        summed = tuple(self._count(made.along) for made in plan.sums)
+        forms = tuple(f"{a.own.text == '1'} {b.own.text == '1'}" for a, b in pairs if b)
+        begin = self._scratch
+        numbers = tuple(range(begin, begin + len(pairs)))
+        self._code.route = Route(self._dtype, shape, summed, forms, numbers)
+        rooms: list[str] = []
+        for (first, second), count in zip(pairs, summed, strict=True):
+            assert second is not None
+            rooms.append(self._room(shape, "products_at"))
+            sizes = (*shape, count)
+            lines = product_loop(
+                self._code, self._dtype, self._batch, (first, second), sizes, rooms[-1]
+            )
+            rows = f"{BY_LIBRARY} ? {self._size(shape[1])} : 0"
+            cost = (shape[2].constant or _USUAL) * (count.constant or _USUAL) // self._code.lanes
+            self._code.loop(f"_{rooms[-1]}", rows, cost, lines)
+        return rooms
 
     def _count(self, along: str) -> Dim:
         """Return the size of what is summed along a coordinate."""
         return next(c for c, name in self._plan.loops.items() if name == along)
 
-    def _in_place(self, term: Term, own: str, along: str) -> _Side | None:
+    def _in_place(self, term: Term, own: str, along: str) -> Side | None:
         """Return an operand that is the elements of a tensor, evenly apart; None for any other."""
         access = term.detail
         if term.op != "load" or term.operands or not isinstance(access, Access):
@@ -169,12 +183,12 @@ class _Contraction:
         if own == "n" and steps[1] == ZERO:
             return None  # its columns are one number
         batch, each, summed = map(self._whole, steps)
-        return _Side(pointer, batch, each, summed)
+        return Side(pointer, batch, each, summed)
 
     def _whole(self, dim: Dim) -> Text:
         return self._code.dims.whole(dim, lambda _: None)
 
-    def _stored(self, term: Term, along: str) -> _Side:
+    def _stored(self, term: Term, along: str) -> Side:
         """Write a pass that computes the rows of a sum and stores them; return them."""
         code, sorts, count = self._code, self._plan.sorts, self._count(along)
         rows, batch = sorts.rows.count, sorts.batch.count
@@ -198,9 +212,9 @@ class _Contraction:
         ]
         cost = (cost_of(code.terms, [term]) + 2) * ((batch * rows).constant or _USUAL)
         code.loop(f"_{pointer}", str(self._size(count)), cost, lines)
-        return _Side(pointer, self._size(rows * count), self._size(count), Text("1"))
+        return Side(pointer, self._size(rows * count), self._size(count), Text("1"))
 
-    def _packed(self, term: Term, along: str, side: _Side | None) -> str:
+    def _packed(self, term: Term, along: str, side: Side | None) -> str:
         """Write a pass that computes the columns of a sum and packs them; return where they are."""
         code, sorts, count = self._code, self._plan.sorts, self._count(along)
         columns, batch, width = sorts.columns.count, sorts.batch.count, self._width
@@ -242,7 +256,9 @@ class _Contraction:
         cost *= (batch * count).constant or _USUAL
         number = str(self._size(panels))
         if side is not None:
-            number = f"{self._size(sorts.rows.count)} < {_fewest(side)} ? 0 : {number}"
+            number = f"{self._size(sorts.rows.count)} < {fewest_packed(side)} ? 0 : {number}"
+        if self._code.route is not None:
+            number = f"{BY_LIBRARY} ? 0 : {number}"
         code.loop(f"_{pointer}", number, cost, lines)
         return pointer
 
@@ -270,7 +286,8 @@ class _Contraction:
 
     def _tiles(
         self,
-        sides: Sequence[tuple[_Side, _Columns]],
+        sides: Sequence[tuple[Side, Columns]],
+        by_library: Sequence[str],
         stores: Sequence[Store],
         loaded: Mapping[Term, Term],
     ) -> None:
@@ -304,8 +321,7 @@ class _Contraction:
             f"    const int64_t left = {columns} - column;",
             f"    const int64_t columns = left < {width} ? left : {width};",
         ]
-        for made, name, pair in zip(plan.sums, sums, sides, strict=True):
-            lines += indented(self._call(made, name, *pair))
+        lines += indented(self._sums_of_tile(sums, sides, by_library))
         lines += [
             *indented(batch.lines),
             "    for (int64_t row = 0; row < rows; row++) {",
@@ -324,15 +340,34 @@ class _Contraction:
         cost = high * self._vectors * (summed + cost_of(code.terms, plan.roots))
         code.loop("", tiles, cost, lines)
 
+    def _sums_of_tile(
+        self,
+        names: Sequence[str],
+        sides: Sequence[tuple[Side, Columns]],
+        by_library: Sequence[str],
+    ) -> list[str]:
+        """Return the lines that compute the sums of a tile, or find those of a library."""
+        sorts, c = self._plan.sorts, element_of(self._dtype).c
+        calls: list[str] = []
+        for made, name, pair in zip(self._plan.sums, names, sides, strict=True):
+            calls += self._call(made, name, *pair)
+        if not by_library:
+            return calls
+        places = self._batch, self._inner(sorts.rows.count), self._inner(sorts.columns.count)
+        found = found_sums(c, places, self._width, names, by_library)
+        return [*found, f"if (!{BY_LIBRARY}) {{", *indented(calls), "}"]
+
     def _tile_sum(self, made: Sum, lane: Block) -> str:
         """Have lanes read a sum from those of a tile; return the name of these."""
         name, load = self._code.fresh("sums"), self._code.function("load_part", self._dtype)
-        lane.set_axes(made.result, _PLACE)
+        lane.set_axes(made.result, PLACE)
         at = f"{name} + (row * {self._width} + {self._column} - column)"
+        if self._code.route is not None:
+            at = f"{name}_from + (row * pitch + {self._column} - column)"
         lane.put(made.result, Text(f"{load}({at}, n)"))
         return name
 
-    def _call(self, made: Sum, name: str, first: _Side, second: _Columns) -> list[str]:
+    def _call(self, made: Sum, name: str, first: Side, second: Columns) -> list[str]:
         """Return the lines that compute the sums of a tile."""
         count, rows = self._count(made.along), self._size(self._plan.sorts.rows.count)
         b, c, width = self._batch, element_of(self._dtype).c, self._width
@@ -365,7 +400,7 @@ class _Contraction:
         return [
             "{",
             f"    {head}",
-            f"    if ({rows} < {_fewest(side)}) {{",
+            f"    if ({rows} < {fewest_packed(side)}) {{",
             *indented(indented(unpacked)),
             "    } else {",
             f"        const {c} *q = {q};",
@@ -400,7 +435,7 @@ class _Contraction:
         """Return the term that loads a sum from where the loop over tiles stores it."""
         sorts = self._plan.sorts
         shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
-        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(_PLACE, shape, strict=True)]
+        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(PLACE, shape, strict=True)]
         access = Access(self._room(shape, "sums_at"), linear(index, shape), self._dtype)
         return self._plan.supplier.terms.make("load", dtype=self._dtype, detail=access)
 
@@ -411,67 +446,6 @@ class _Contraction:
         where = lane.behind(str(access.operand), access.offset)
         stored = self._code.function("store_part", access.dtype)
         lane.line(f"{stored}({where}, {lane.text(total)}, n);")
-
-    def _rows_of_sums(self, loaded: Mapping[Term, Term]) -> None:
-        """Write the pass over rows of sums that reduces them, and what is stored of that."""
-        plan, code, sorts = self._plan, self._code, self._plan.sorts
-        count = len(plan.reductions)
-        stored = tuple(
-            Stored(store, is_whole, count)
-            for store, is_whole in plan.stores
-            if is_whole or not self._is_beside(store)
-        )
-        sizes = zip(_PLACE, (sorts.batch.count, sorts.rows.count, sorts.columns.count), strict=True)
-        *kept, reduced = [(name, size) for name, size in sizes]
-        rows = product(tuple(size for _, size in kept))
-        stages = tuple((r,) for r in plan.reductions)
-        passed = RowPlan(plan.supplier, rows, reduced[1], False, stages, stored)
-        lines = go_through(
-            code,
-            passed,
-            tuple((n, s) for n, s in kept if s != ONE),
-            (reduced,) if reduced[1] != ONE else (),
-            loaded,
-        )
-        cost = cost_of(code.terms, passed.roots) * (reduced[1].constant or _USUAL)
-        code.loop("_rows", str(self._size(rows)), cost, lines)
-
-    def _is_beside(self, store: Store) -> bool:
-        """Return whether what is stored is made of reductions beside the sums."""
-        beside = {t for r in self._plan.beside for t in r.results}
-        return not beside.isdisjoint(self._plan.supplier.terms.needed([store.term]))
-
-    def _beside(self) -> None:
-        """Write the passes of reductions beside the sums, and what is stored of them."""
-        plan, code = self._plan, self._code
-        stores = [s for s, is_whole in plan.stores if not is_whole]
-        if plan.reductions:
-            stores = [s for s in stores if self._is_beside(s)]
-        if not stores:
-            return
-        rows = plan.sorts.rows.count
-        loops = {product(r.reduced.reduced_sizes) for r in plan.beside}
-        if len(loops) != 1:
-            raise NoKernel("reductions beside sums of products go along several loops")
-        (count,) = loops
-        stored = tuple(Stored(s, False, 1) for s in stores)
-        passed = RowPlan(plan.supplier, rows, count, False, (plan.beside,), stored)
-        kept = (("m", rows),) if rows != ONE else ()
-        reduced = ((plan.loops[count], count),) if count != ONE else ()
-        lines = go_through(code, passed, kept, reduced)
-        cost = cost_of(code.terms, [r.operand for r in plan.beside]) * (count.constant or _USUAL)
-        code.loop("_beside", str(self._size(rows)), cost, lines)
-
-
-def _is_readable(rows: _Side, columns: _Side) -> bool:
-    """Return whether columns can be read where they lie: one behind the other, or along what is
-    summed as the rows do."""
-    return columns.own.text == "1" or (columns.along.text == "1" and rows.along.text == "1")
-
-
-def _fewest(columns: _Side) -> int:
-    """Return with how many rows columns are packed."""
-    return _MORE if columns.own.text == "1" else _FEW
 
 
 _USUAL: Final = 256

@@ -20,7 +20,7 @@ from ...kernels.plans.code import KernelCode
 from ...kernels.plans.terms import Term, Terms, widened
 from ...kernels.plans.text import DimText, Syntax, Text
 from ..math import Target, element_name, element_of, lanes_for
-from .kernel import Kernel
+from .kernel import Kernel, Route
 
 _ORDER: Final = (Read, Number, Written, Scratch, Stride, Size)
 """Arguments come in this order."""
@@ -35,6 +35,10 @@ _WORDS: Final = (
 )
 KEYWORDS: Final = frozenset(_WORDS.split())
 """Names that mean something in C, or in the code around values."""
+
+
+BY_LIBRARY: Final = "by_library"
+"""The name of the number of a route."""
 
 
 @final
@@ -62,6 +66,7 @@ class KernelText(KernelCode):
         self.take(self.function_name)
         self.lanes = 1
         self.may_fail = False
+        self.route: Route | None = None
         self._loops: Final[list[_Loop]] = []
         self.dims: Final = DimText(
             places, self.operands, self.argument, self._scalar, Syntax("/", "relay_most_i64")
@@ -137,6 +142,9 @@ class KernelText(KernelCode):
         arguments = sorted(self.arguments, key=lambda a: _ORDER.index(type(a)))
         declared = [_declared(a, self.arguments[a]) for a in arguments]
         names = [self.arguments[a] for a in arguments]
+        if self.route is not None:
+            declared.append(f"int64_t {BY_LIBRARY}")
+            names.append(BY_LIBRARY)
         struct = f"struct {self.function_name}"
         lines = [f"{struct} {{", "    relay_run *run;", *(f"    {d};" for d in declared), "};", ""]
         for loop in self._loops:
@@ -157,7 +165,7 @@ class KernelText(KernelCode):
         ]
         lines.append("}")
         text = "\n".join((*filter(None, [before]), *(line.rstrip() for line in lines))) + "\n"
-        return Kernel(self.function_name, text, tuple(arguments), self.may_fail)
+        return Kernel(self.function_name, text, tuple(arguments), self.may_fail, self.route)
 
 
 def _declared(argument: Argument, name: str) -> str:

@@ -5,7 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from ...ir.dims import Dim
+from ...ir.types import DType
 from ...kernels.calling import Argument
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The two ways in which a kernel may compute its sums of products: 0 by its own loops, 1 by a
+    library, which leaves them in the scratch with the numbers `rooms`.
+
+    `shape` is the size of the batch, the rows and the columns, `summed` how many products each sum
+    has, `forms` how their operands lie.
+    """
+
+    dtype: DType
+    shape: tuple[Dim, Dim, Dim]
+    summed: tuple[Dim, ...]
+    forms: tuple[str, ...]
+    rooms: tuple[int, ...]
 
 
 @final
@@ -13,7 +32,8 @@ from ...kernels.calling import Argument
 class Kernel:
     """One kernel: a C function `name` that runs all its loops, in the threads that there are.
 
-    `arguments` follow the run in its parameters. Of what has `starts_zero` the caller makes zeros.
+    `arguments` follow the run in its parameters, and behind them is the number of its route, if it
+    has several. Of what has `starts_zero` the caller makes zeros.
     With `may_fail` it notes in the run that an index is out of range, and what it stores is then
     unspecified.
     """
@@ -22,3 +42,4 @@ class Kernel:
     text: str
     arguments: tuple[Argument, ...]
     may_fail: bool = False
+    route: Route | None = None

@@ -13,9 +13,11 @@ from .rows import lower_rows
 from .scatter import lower_scatter
 
 
-def lower(group: Group, layout: Layout, target: Target, name: str = "") -> tuple[Kernel, ...]:
+def lower(
+    group: Group, layout: Layout, target: Target, name: str = "", *, routed: bool = False
+) -> tuple[Kernel, ...]:
     """Return the kernels of a group, run one after another, with a name of their own if one is
-    given. Raises NoKernel."""
+    given; if `routed`, a library of matrix products may take part. Raises NoKernel."""
     match group.kind:
         case Kind.POINTWISE:
             return (lower_pointwise(group, layout, target, name),)
@@ -29,4 +31,4 @@ def lower(group: Group, layout: Layout, target: Target, name: str = "") -> tuple
             found = lower_call(group, layout, target, name)
             return (Kernel(found.name, found.text, found.arguments),)
         case Kind.CONTRACTION:
-            return (lower_contraction(group, layout, target, name),)
+            return (lower_contraction(group, layout, target, name, routed=routed),)

@@ -15,10 +15,20 @@ from typing import Final, final
 from ...ir.dims import product
 from ...ir.types import is_float
 from ...kernels.backend import KernelFunction
-from ...kernels.calling import Layout, NoKernel, Number, Read, Scratch, Size, Stride, Written
+from ...kernels.calling import (
+    Layout,
+    NoKernel,
+    Number,
+    Read,
+    Scratch,
+    Size,
+    Stride,
+    Written,
+)
 from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep
 from ..math import Target, element_of, preamble
-from .kernel import Kernel
+from .kernel import Kernel, Route
+from .library import LIBRARY
 from .lower import lower
 
 RUN: Final = """\
@@ -105,10 +115,15 @@ FREE: Final = (TupleStep, PartStep, SizeStep)
 @final
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer of a call: a size, or the stride of a dim of a value."""
+    """An integer of a call: a size, the stride of a dim of a value, or a route."""
 
     step: int
-    argument: Size | Stride
+    argument: Size | Stride | Route
+
+    @property
+    def is_route(self) -> bool:
+        """Whether it is a route."""
+        return isinstance(self.argument, Route)
 
 
 @final
@@ -137,6 +152,11 @@ class Piece:
     steps: tuple[int, ...]
 
 
+def alone(step: int) -> Piece:
+    """Return the function that runs one step alone, such as one whose routes are compared."""
+    return Piece(f"step_{step}", (step,))
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionText:
@@ -152,6 +172,11 @@ class RegionText:
     scratch: tuple[Made, ...]
     in_arena: frozenset[int]
     refused: Mapping[str, str]
+
+    def rooms(self, step: int) -> tuple[int, ...]:
+        """Return the numbers of the scratch that a step needs on one of its routes alone."""
+        routes = (k.route for k in self.kernels[step])
+        return tuple(n for r in routes if r is not None for n in r.rooms)
 
 
 def region_text(
@@ -201,7 +226,10 @@ class _Writer:
         if stretch:
             pieces.append(Piece(f"piece_{len(pieces)}", tuple(stretch)))
         functions = [self._piece(piece, found) for piece in pieces]
-        body = "\n".join((RUN, *(k.text for made in self._made.values() for k in made), *functions))
+        routed = [i.step for i in self._integers if isinstance(i, Integer) and i.is_route]
+        functions += [self._piece(alone(step), found) for step in routed]
+        kernels = (k.text for made in self._made.values() for k in made)
+        body = "\n".join((RUN, *([LIBRARY] if routed else []), *kernels, *functions))
         text = "\n".join((preamble(body, self._target), body))
         return RegionText(
             text,
@@ -223,10 +251,10 @@ class _Writer:
         if key not in self._made:
             try:
                 group = self._kernels[step.name].group
-                made = lower(group, layout, self._target)
+                made = lower(group, layout, self._target, routed=True)
                 name = made[-1].name
                 if name in self._names:
-                    made = lower(group, layout, self._target, self._fresh(name))
+                    made = lower(group, layout, self._target, self._fresh(name), routed=True)
             except NoKernel as error:
                 self._refused[step.name] = str(error)
                 return None
@@ -253,6 +281,8 @@ class _Writer:
             step = self._tape.steps[number]
             assert isinstance(step, KernelStep)
             given = [self._argument(number, step, a) for a in kernel.arguments]
+            if kernel.route is not None:
+                given.append(f"size[{self._integer(number, step, kernel.route)}]")
             guard = "if (!run->failed) " if fails and _overwrites(kernel) else ""
             lines += [f"    {z}" for a in kernel.arguments if (z := self._zeros(number, step, a))]
             lines.append(f"    {guard}{kernel.name}({', '.join(('run', *given))});")
@@ -291,7 +321,7 @@ class _Writer:
             self._scratch.append(made)
         return self._scratch.index(made)
 
-    def _integer(self, number: int, step: KernelStep, argument: Size | Stride) -> int:
+    def _integer(self, number: int, step: KernelStep, argument: Size | Stride | Route) -> int:
         return self._integers.setdefault(Integer(number, argument), len(self._integers))
 
     def _zeros(self, number: int, step: KernelStep, argument: object) -> str | None:

@@ -1,0 +1,169 @@
+"""Which way kernels compute their sums of products: by their own loops, or by a library.
+
+The library is torch's: its BLAS, whose functions torch's own library exports on some platforms.
+Where sizes are met for the first time, both ways of the very kernel are timed, and what is faster
+is kept on disk (`autotuning`); a measurement that others disturbed decides nothing. Sizes that are
+open and close to each other share a measurement.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import prod
+from typing import Any, Final, final
+
+import torch
+
+from ...autotuning.measurements import keep, key_of, recall
+from ...autotuning.methods import rounded
+from ...autotuning.timing import fastest
+from ...config import current
+from ...ir.equality import structural_hash
+from ...kernels.backend import KernelFunction
+from ...kernels.operands import is_number
+from ...kernels.tape import KernelStep
+from ..building import Library
+from ..text.kernel import Route
+from .frames import Frame
+from .threads import torch_functions
+
+_LOGGER: Final = logging.getLogger("pyrelay.runtime")
+_WAYS: Final = ("own", "library")
+_LEAST: Final = 1 << 15
+"""Fewer products are not worth the call of a library."""
+
+_MOST: Final = 1 << 28
+"""Kernels that work on more bytes are not run to be measured."""
+
+_known: Final[dict[str, str]] = {}
+"""The winners that this process has looked up or found."""
+
+_notes: Final[dict[str, dict[str, None]]] = {}
+"""How the products of kernels are computed, by the hash of the kernel function."""
+
+_MOST_NOTES: Final = 4096
+
+
+def notes_of(kernel: KernelFunction) -> tuple[str, ...]:
+    """Return how the products of a kernel have been computed, for `explain`."""
+    return tuple(_notes.get(structural_hash(kernel.function), ())) if _notes else ()
+
+
+def _note(kernel: KernelFunction, text: str) -> None:
+    if len(_notes) >= _MOST_NOTES:
+        _notes.clear()
+    _notes.setdefault(structural_hash(kernel.function), {})[text] = None
+
+
+@final
+class RouteChoice:
+    """Chooses the routes of the kernels of a region that is made ready for the shapes of a call."""
+
+    def __init__(
+        self,
+        values: Mapping[int, Any],
+        offsets: Mapping[int, int],
+        room: int,
+        numbers: int,
+        library: Library,
+    ) -> None:
+        """`offsets` are where values begin in an arena of `room` bytes."""
+        self._values: Final = values
+        self._offsets: Final = offsets
+        self._room: Final = room
+        self._numbers: Final = numbers
+        self._library: Final = library
+
+    def chosen(
+        self,
+        kernel: KernelFunction,
+        route: Route,
+        sizes: Sequence[int],
+        ways: Sequence[Sequence[int]],
+        name: str,
+        step: KernelStep,
+    ) -> int:
+        """Return the route of a step, which the function `name` runs alone. `sizes` are those of
+        the route, `ways` the integers of the call by the route."""
+        functions = torch_functions("sgemm_", "dgemm_")
+        wanted = current().products
+        if functions is None or wanted == "own":
+            return 0
+        use = self._library.function("relay_use_library", [ctypes.c_void_p] * 2, None)
+        use(*functions)
+        why = "as the option `products` asks"
+        if wanted == "measured":
+            wanted, why = self._measured(route, sizes, ways, name, step)
+        batch, rows, columns, *summed = sizes
+        shape = " x ".join(map(str, (*([batch] if batch > 1 else []), rows, summed[0], columns)))
+        text = f"{shape} by {'a library' if wanted == 'library' else 'its own loops'}, {why}"
+        _note(kernel, text)
+        return _WAYS.index(wanted)
+
+    def _measured(
+        self,
+        route: Route,
+        sizes: Sequence[int],
+        ways: Sequence[Sequence[int]],
+        name: str,
+        step: KernelStep,
+    ) -> tuple[str, str]:
+        """Return the faster way, and how that is known."""
+        work = prod(sizes[:3]) * sum(sizes[3:])
+        if work < _LEAST or not current().measure:
+            return "own", "which needs no call" if work < _LEAST else "unmeasured"
+        dims = (*route.shape, *route.summed)
+        shared = [
+            n if d.constant is not None else rounded(n) for n, d in zip(sizes, dims, strict=True)
+        ]
+        key = key_of("products", route.dtype.name, shared, route.forms)
+        known = _known.get(key) or recall(key)
+        if known in _WAYS:
+            _known[key] = known
+            return known, "as measured before"
+        frames = self._frames(ways, step)
+        if frames is None:
+            return "own", "since its operands cannot be made up"
+        run = self._library.function(name, [ctypes.c_void_p], ctypes.c_int64)
+        calls = {w: partial(run, f.address) for w, f in zip(_WAYS, frames[0], strict=True)}
+        found = fastest(calls, ())
+        winner = found.name if found.is_sure else "own"
+        _known[key] = winner
+        if found.is_sure:
+            keep(key, winner)
+        times = ", ".join(f"{way} {1e6 * t:.0f} us" for way, t in found.times.items())
+        _LOGGER.info("products of %s: %s (%s)", name, winner, times)
+        return winner, times if found.is_sure else f"{times}, while others used the processor"
+
+    def _frames(
+        self, ways: Sequence[Sequence[int]], step: KernelStep
+    ) -> tuple[list[Frame], list[torch.Tensor]] | None:
+        """Return a frame for each way, over operands that are made up, and what they lie in; None
+        where they would be too large, or are no floats."""
+        tensors = {v: self._values[v] for v in (*step.operands, *step.results)}
+        tensors = {v: t for v, t in tensors.items() if not is_number(t)}
+        if any(not t.dtype.is_floating_point for t in tensors.values()):
+            return None
+        rooms = {0: self._room}
+        rooms |= {v + 1: _bytes(t) for v, t in tensors.items() if v not in self._offsets}
+        if sum(rooms.values()) > _MOST:
+            return None
+        lying = {at: torch.full((room // 4 + 16,), 0.5) for at, room in rooms.items()}
+        frames: list[Frame] = []
+        for integers in ways:
+            frame = Frame(max(lying), integers, self._numbers)
+            for at, made in lying.items():
+                frame.at[at] = made.data_ptr()
+            frames.append(frame)
+        return frames, list(lying.values())
+
+
+def _bytes(value: Any) -> int:
+    """Return how many bytes a value lies in, from its first element to its last."""
+    if not isinstance(value, torch.Tensor):
+        return value.bytes
+    steps = zip(value.shape, value.stride(), strict=True)
+    return (1 + sum((n - 1) * step for n, step in steps if n)) * value.element_size()

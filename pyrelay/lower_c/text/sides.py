@@ -1,0 +1,46 @@
+"""Where the operands of sums of products lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from ...kernels.plans.text import Text
+
+_FEW: Final = 16
+_MORE: Final = 512
+"""With fewer rows columns are not packed: where they lie along what is summed, and where they lie
+one behind the other."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Side:
+    """An operand of a sum in memory: the text of its address for a place of the batch, and how far
+    its rows (or columns), and what is summed, lie apart."""
+
+    pointer: str
+    batch: Text
+    own: Text
+    along: Text
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a sum: where they lie, if one behind the other, and where they are packed: in
+    panels as wide as a tile, row by row."""
+
+    packed: str
+    side: Side | None
+
+
+def is_readable(rows: Side, columns: Side) -> bool:
+    """Return whether columns can be read where they lie: one behind the other, or along what is
+    summed as the rows do."""
+    return columns.own.text == "1" or (columns.along.text == "1" and rows.along.text == "1")
+
+
+def fewest_packed(columns: Side) -> int:
+    """Return with how many rows columns are packed."""
+    return _MORE if columns.own.text == "1" else _FEW

@@ -1,0 +1,136 @@
+"""Products of matrices by a library or by loops of a kernel: values, and which is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Tensor, float64, options, relay
+from pyrelay.lower_c.launching import routes
+from pyrelay.lower_c.launching.threads import torch_functions
+
+pytestmark = [
+    pytest.mark.host("lowerings are chosen here"),
+    pytest.mark.skipif(
+        torch_functions("sgemm_", "dgemm_") is None, reason="torch exports no BLAS here"
+    ),
+]
+
+N, M, K, B = Dim("N"), Dim("M"), Dim("K"), Dim("B")
+
+
+def layer(x: Tensor[Float, (N, K)], w: Tensor[Float, (M, K)], b: Tensor[Float, (M,)]):
+    return relay.tanh(relay.linear(x, w, b))
+
+
+def turned(x: Tensor[float64, (K, N)], y: Tensor[float64, (K, M)]):
+    return relay.transpose(x, 0, 1) @ y + 1.0
+
+
+def batched(x: Tensor[Float, (B, N, K)], y: Tensor[Float, (B, K, M)]):
+    return (x @ y) * 0.5
+
+
+def normalised(x: Tensor[Float, (N, K)], w: Tensor[Float, (10, K)]):
+    return relay.softmax(relay.linear(x, w), dim=1)
+
+
+def gated(x: Tensor[Float, (N, K)], w: Tensor[Float, (2 * M, K)]):
+    both = relay.linear(x, w)
+    size = w.shape[0] // 2
+    return relay.sigmoid(both[:, :size]) * both[:, size:]
+
+
+def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
+
+
+PROGRAMS = {
+    "layer": (layer, (numbers(37, 50), numbers(65, 50), numbers(65))),
+    "one row": (layer, (numbers(1, 300), numbers(129, 300), numbers(129))),
+    "strided": (layer, (numbers(50, 37).T, numbers(50, 65).T, numbers(65))),
+    "turned": (
+        turned,
+        (numbers(40, 33, dtype=torch.float64), numbers(40, 29, dtype=torch.float64)),
+    ),
+    "batched": (batched, (numbers(3, 20, 30), numbers(3, 30, 25))),
+    "rows": (normalised, (numbers(70, 60), numbers(10, 60))),
+    "two sums": (gated, (numbers(31, 64), numbers(34, 64))),
+    "nothing is summed": (layer, (numbers(4, 0), numbers(5, 0), numbers(5))),
+}
+
+
+@pytest.fixture(autouse=True)
+def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.setattr(routes, "_known", {})
+    with options(cache_dir=tmp_path, lowering="c"):
+        yield
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_both_ways_compute_the_values_of_torch(name: str) -> None:
+    function, args = PROGRAMS[name]
+    with options(lowering="torch"):
+        expected = relay(function)(*args)
+    for way in ("own", "library", "measured"):
+        with options(products=way):
+            program = relay(function)
+            for _ in range(2):
+                torch.testing.assert_close(program(*args), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_same_choice_gives_the_same_bits() -> None:
+    function, args = PROGRAMS["layer"]
+    for way in ("own", "library"):
+        with options(products=way):
+            assert torch.equal(relay(function)(*args), relay(function)(*args))
+
+
+def test_explain_shows_what_was_chosen() -> None:
+    function, args = PROGRAMS["layer"]
+    with options(products="library"):
+        program = relay(function)
+        program(*args)
+        assert "37 x 50 x 65 by a library, as the option `products` asks" in program.explain()
+
+
+def test_a_measurement_is_made_once_for_a_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+    real = routes.fastest
+
+    def watched(functions, operands):
+        made.append(tuple(functions))
+        return real(functions, operands)
+
+    monkeypatch.setattr(routes, "fastest", watched)
+    function, args = PROGRAMS["layer"]
+    relay(function)(*args)
+    relay(function)(*args)
+    assert made == [("own", "library")]
+
+
+def test_what_was_measured_is_kept_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    function, args = PROGRAMS["layer"]
+    kept: dict[str, str] = {}
+    monkeypatch.setattr(routes, "keep", kept.__setitem__)
+    monkeypatch.setattr(routes, "recall", kept.get)
+    found = routes.fastest
+
+    def sure(functions, operands):
+        functions["library"]()
+        return type(found({"own": functions["own"]}, operands))("library", True, {})
+
+    monkeypatch.setattr(routes, "fastest", sure)
+    relay(function)(*args)
+    assert list(kept.values()) == ["library"]
+    monkeypatch.setattr(routes, "_known", {})
+    program = relay(function)
+    program(*args)
+    assert "by a library, as measured before" in program.explain()
+
+
+def test_an_unknown_value_of_the_option_is_refused() -> None:
+    with pytest.raises(ValueError, match="measured, own, library"), options(products="mkl"):
+        pass
