@@ -8,7 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,11 +36,22 @@ class Compiler:
     version: str
 
     def compile(self, text: str, flags: Sequence[str], folder: Path) -> bytes:
-        """Return the shared object of a C text, built in a folder. Raises CannotBuild."""
-        source, target = folder / "program.c", folder / "program.so"
-        command = [*self.command, *flags, "-o", target.name, source.name, "-lm"]
+        """Return what becomes of a C text by some flags: a shared object, or with `-c` one for
+        `link`. It is built in a folder. Raises CannotBuild."""
+        return self._built({"program.c": text.encode()}, flags, folder)
+
+    def link(self, objects: Sequence[bytes], flags: Sequence[str], folder: Path) -> bytes:
+        """Return the shared object that objects make together, built in a folder. Raises
+        CannotBuild."""
+        files = {f"part{number}.o": content for number, content in enumerate(objects)}
+        return self._built(files, flags, folder)
+
+    def _built(self, files: Mapping[str, bytes], flags: Sequence[str], folder: Path) -> bytes:
+        target = folder / "program.so"
+        command = [*self.command, *flags, "-o", target.name, *files, "-lm"]
         try:
-            source.write_text(text, encoding="utf-8")
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
             done = _run(command, folder)
             if done.returncode != 0:
                 raise CannotBuild(_complaint(self, done))

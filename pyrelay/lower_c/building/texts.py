@@ -26,7 +26,6 @@ FLAGS: Final = (
     "-std=gnu11",
     "-O3",
     "-fPIC",
-    "-shared",
     "-fno-math-errno",
     "-fno-trapping-math",
     "-ffp-contract=off",
@@ -53,22 +52,23 @@ _refused: Final[dict[str, CannotBuild]] = {}
 @final
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A C text, with a name for messages and flags beside those that every text has."""
+    """The C texts of one library, with a name for messages and flags beside those that every text
+    has. Several texts are compiled in parallel, and linked."""
 
-    text: str
+    texts: tuple[str, ...]
     name: str = "a program"
     flags: tuple[str, ...] = ()
 
 
 def build(text: str, *, name: str = "a program", flags: Sequence[str] = ()) -> Library:
     """Return a C text as a loaded library. Raises CannotBuild."""
-    (library,) = build_all([Source(text, name, tuple(flags))])
+    (library,) = build_all([Source((text,), name, tuple(flags))])
     return library
 
 
 def build_all(sources: Sequence[Source]) -> tuple[Library, ...]:
-    """Return C texts as loaded libraries; those that are not in the cache are built in parallel.
-    Raises CannotBuild if one of them cannot be built."""
+    """Return loaded libraries; those that are not in the cache are built in parallel. Raises
+    CannotBuild if one of them cannot be built."""
     compiler = find_compiler()
     keys = [_key(compiler, source) for source in sources]
     found = {key: CACHE.find(key) for key in keys}
@@ -80,7 +80,7 @@ def build_all(sources: Sequence[Source]) -> tuple[Library, ...]:
 
 
 def build_or_notify(sources: Sequence[Source]) -> tuple[Library, ...] | None:
-    """Return C texts as loaded libraries, or None where they cannot be built. The first time in a
+    """Return loaded libraries, or None where they cannot be built. The first time in a
     process that this happens the user gets a notice."""
     try:
         return build_all(sources)
@@ -107,7 +107,7 @@ def _notify(error: CannotBuild) -> None:
 
 def _key(compiler: Compiler, source: Source) -> str:
     facts = [__version__, compiler.command, compiler.version, cpu().key, _flags(source)]
-    return json.dumps([*facts, source.text])
+    return json.dumps([*facts, *source.texts])
 
 
 def _flags(source: Source) -> tuple[str, ...]:
@@ -120,18 +120,23 @@ def _loaded(content: bytes | None) -> Library:
 
 
 def _built(compiler: Compiler, missing: dict[str, Source]) -> dict[str, bytes]:
-    """Return the shared objects of texts by key, and keep them."""
+    """Return the shared objects of libraries by key, and keep them."""
     for key in missing:
         if key in _refused:
             raise _refused[key]
-    workers = min(len(missing), os.cpu_count() or 1)
+    count = sum(len(source.texts) for source in missing.values())
+    workers = min(count, os.cpu_count() or 1)
     names = ", ".join(dict.fromkeys(source.name for source in missing.values()))
     contents: dict[str, bytes] = {}
     with _notice(names), ThreadPoolExecutor(workers, "pyrelay-build") as pool:
-        futures = {k: pool.submit(_compiled, compiler, source) for k, source in missing.items()}
-        for key, future in futures.items():
+        futures = {
+            key: [pool.submit(_compiled, compiler, source, text) for text in source.texts]
+            for key, source in missing.items()
+        }
+        for key, parts in futures.items():
             try:
-                contents[key] = future.result()
+                objects = [part.result() for part in parts]
+                contents[key] = _linked(compiler, missing[key], objects)
             except CannotBuild as error:
                 _refused[key] = error
                 raise
@@ -139,10 +144,26 @@ def _built(compiler: Compiler, missing: dict[str, Source]) -> dict[str, bytes]:
     return contents
 
 
-def _compiled(compiler: Compiler, source: Source) -> bytes:
+def _compiled(compiler: Compiler, source: Source, text: str) -> bytes:
+    """Return the shared object of a text, or an object if its library has more texts."""
+    kind = "-shared" if len(source.texts) == 1 else "-c"
+    with _folder() as folder:
+        return compiler.compile(text, (*_flags(source), kind), folder)
+
+
+def _linked(compiler: Compiler, source: Source, objects: Sequence[bytes]) -> bytes:
+    """Return the shared object of a library, of whose texts there are objects."""
+    if len(objects) == 1:
+        return objects[0]
+    with _folder() as folder:
+        return compiler.link(objects, (*_flags(source), "-shared"), folder)
+
+
+@contextmanager
+def _folder() -> Generator[Path, None, None]:
     try:
         with tempfile.TemporaryDirectory(prefix="pyrelay-") as folder:
-            return compiler.compile(source.text, _flags(source), Path(folder))
+            yield Path(folder)
     except OSError as error:
         raise CannotBuild(f"there is no room for temporary files: {error}") from error
 

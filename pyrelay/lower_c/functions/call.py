@@ -169,7 +169,7 @@ def _built(function: ProgramFunction) -> _Built | None:
         text = c_text(function.module, function.name)
     except NotInC:
         return None
-    found = build_or_notify([Source(text.text, text.name.removeprefix("relay_"), FLAGS)])
+    found = build_or_notify([Source(text.texts, text.name.removeprefix("relay_"), FLAGS)])
     if found is None:
         return None
     # C keeps the GIL while it runs; it checks for signals itself.

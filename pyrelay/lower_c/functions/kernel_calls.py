@@ -43,9 +43,8 @@ from ...kernels.calling import (
 from ...kernels.fusion.nodes import has_elements
 from ...kernels.groups import Group, Kind, Output
 from ...kernels.reading import results_of
-from ..math import element_of, host_target, preamble
-from ..text import Kernel, lower
-from ..text.region import RUN
+from ..math import element_of, host_target
+from ..text import Kernel, Parts, in_parts, lower
 from .c_types import NotInC, number_dtype
 
 
@@ -99,18 +98,10 @@ class Kernels:
         self._groups[name] = group
         return self.of(name)
 
-    @property
-    def text(self) -> str:
-        """The text of the kernels."""
-        return "\n".join(kernel.text for made in self._made.values() for kernel in made)
-
-    @property
-    def prefix(self) -> str:
-        """The preamble of the text of kernels; empty if there are none."""
-        if not self._made:
-            return ""
-        body = "\n".join((RUN, self.text))
-        return "\n".join((preamble(body, host_target()), body))
+    def parts(self) -> Parts | None:
+        """Return the kernels as text; None if there are none."""
+        kernels = [kernel for made in self._made.values() for kernel in made]
+        return in_parts(kernels, host_target()) if kernels else None
 
 
 def _alone(call: Call) -> Function:

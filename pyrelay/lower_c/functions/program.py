@@ -15,7 +15,7 @@ from ...ir.traverse import post_order
 from ...ir.types import TensorType, Type
 from ...kernels.function_plan import Plan, Planned
 from ...kernels.outlined import outlined_of
-from ..text import Kernel
+from ..text import Kernel, Parts
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
 from .expressions import Names, dim_params, result_of
 from .kernel_calls import Kernels, dim_text, is_tensor, tensor_bytes
@@ -45,14 +45,18 @@ class CText:
     """The sizes that are passed before the arguments."""
     params: tuple[Type, ...]
     result: Type
-    prefix: str = ""
-    """The kernels that it calls, and what they need."""
+    kernels: Parts | None = None
+    """The kernels that it calls."""
 
     @property
-    def text(self) -> str:
-        """The whole text."""
+    def texts(self) -> tuple[str, ...]:
+        """The texts that make its library, the first of which has the function."""
         own = "\n".join((self.own, self.packed))
-        return "\n".join((self.prefix, SUPPORT, helpers_of(own), own))
+        rest = (SUPPORT, helpers_of(own), own)
+        if self.kernels is None:
+            return ("\n".join(rest),)
+        prefix = f"{self.kernels.prefix}\n#define RELAY_KERNELS\n"
+        return "\n".join((prefix, *rest)), *self.kernels.beside
 
 
 def c_text(module: Module, entry: str) -> CText:
@@ -194,14 +198,14 @@ class _Program:
             tuple(map(Dim.atom, dim_params(function))),
             tuple(type_of(p) for p in function.params),
             result_of(function),
-            self._prefix(),
+            self._parts(),
         )
 
-    def _prefix(self) -> str:
-        found = self._kernels.prefix
-        if found and self._deep:
+    def _parts(self) -> Parts | None:
+        found = self._kernels.parts()
+        if found is not None and self._deep:
             raise NotInC("it recurses, and computes with tensors")
-        return f"{found}\n#define RELAY_KERNELS\n" if found else ""
+        return found
 
     def _entry(self, entry: Planned) -> str:
         """Return the functions that unpack the arguments and pack the results."""

@@ -53,7 +53,7 @@ class Built:
         text = region_text(self.tape, self.kernels, layouts, host_target())
         if not text.pieces:
             return None
-        libraries = build_or_notify([Source(text.text, self.name)])
+        libraries = build_or_notify([Source(text.texts, self.name)])
         return None if libraries is None else (text, libraries[0])
 
 

@@ -29,9 +29,11 @@ _Shape: TypeAlias = tuple[Dim, ...]
 @final
 @dataclass(frozen=True, slots=True)
 class CallText:
-    """The C of a call: a function `name`, whose parameters after the run are `arguments`."""
+    """The C of a call: a function `name`, declared by `head`, whose parameters after the run are
+    `arguments`."""
 
     name: str
+    head: str
     text: str
     arguments: tuple[Argument, ...]
 
@@ -107,7 +109,8 @@ def _joined(
         *("relay_run *run", *(f"const {element} *{r}" for r in reads)),
         *(*(f"{element} *{m}" for m in made), "int64_t count"),
     )
-    lines = [f"static void {name}(", f"    {', '.join(parameters)}", ") {"]
+    head = f"void {name}({', '.join(parameters)})"
+    lines = [f"KERNEL {head} {{"]
     for (inner, _, taken), result in zip(parts, made, strict=True):
         given = ", ".join(reads[i] for i in taken)
         lines.append(f"    {inner}(run, {given}, {result}, count);")
@@ -115,7 +118,7 @@ def _joined(
     arguments: list[Argument] = [Read(position, dtype) for position in operands]
     arguments += [Written(i, dtype, _tensor(r).shape) for i, r in enumerate(results)]
     arguments.append(Size(_tensor(type_of(call.args[0])).shape[0]))
-    return CallText(name, text, tuple(arguments))
+    return CallText(name, head, text, tuple(arguments))
 
 
 def _wanted(call: Call) -> tuple[bool, ...]:

@@ -2,3 +2,5 @@
 
 from .kernel import Kernel as Kernel
 from .lower import lower as lower
+from .parts import Parts as Parts
+from .parts import in_parts as in_parts

@@ -156,8 +156,8 @@ class KernelText(KernelCode):
                 "}",
                 "",
             ]
-        parameters = ", ".join(("relay_run *run", *declared))
-        lines.append(f"static void {self.function_name}({parameters}) {{")
+        head = f"void {self.function_name}({', '.join(('relay_run *run', *declared))})"
+        lines.append(f"KERNEL {head} {{")
         lines.append(f"    const {struct} given = {{{', '.join(('run', *names))}}};")
         lines += [
             f"    relay_in_parts(run, {loop.name}_part, &given, {loop.count}, {loop.cost});"
@@ -165,7 +165,7 @@ class KernelText(KernelCode):
         ]
         lines.append("}")
         text = "\n".join((*filter(None, [before]), *(line.rstrip() for line in lines))) + "\n"
-        return Kernel(self.function_name, text, tuple(arguments), self.may_fail, self.route)
+        return Kernel(self.function_name, head, text, tuple(arguments), self.may_fail, self.route)
 
 
 def _declared(argument: Argument, name: str) -> str:

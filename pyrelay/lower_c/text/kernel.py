@@ -32,13 +32,14 @@ class Route:
 class Kernel:
     """One kernel: a C function `name` that runs all its loops, in the threads that there are.
 
-    `arguments` follow the run in its parameters, and behind them is the number of its route, if it
-    has several. Of what has `starts_zero` the caller makes zeros.
-    With `may_fail` it notes in the run that an index is out of range, and what it stores is then
-    unspecified.
+    `head` declares it, `text` defines it. `arguments` follow the run in its parameters, and behind
+    them is the number of its route, if it has several. Of what has `starts_zero` the caller makes
+    zeros. With `may_fail` it notes in the run that an index is out of range, and what it stores is
+    then unspecified.
     """
 
     name: str
+    head: str
     text: str
     arguments: tuple[Argument, ...]
     may_fail: bool = False

@@ -19,7 +19,7 @@ from .sides import Side
 
 LIBRARY: Final = """\
 #define RELAY_PRODUCT(element, gemm) \\
-    static void (*gemm)( \\
+    KERNEL void (*gemm)( \\
         const char *, const char *, const int *, const int *, const int *, const element *, \\
         const element *, const int *, const element *, const int *, const element *, element *, \\
         const int *); \\
@@ -39,7 +39,9 @@ LIBRARY: Final = """\
 
 RELAY_PRODUCT(float, relay_sgemm)
 RELAY_PRODUCT(double, relay_dgemm)
+"""
 
+USE_LIBRARY: Final = """\
 void relay_use_library(void *single, void *twice) {
     *(void **)&relay_sgemm = single;
     *(void **)&relay_dgemm = twice;

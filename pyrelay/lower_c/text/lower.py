@@ -29,6 +29,6 @@ def lower(
             return (lower_updates(group, layout, target, name),)
         case Kind.CALL:
             found = lower_call(group, layout, target, name)
-            return (Kernel(found.name, found.text, found.arguments),)
+            return (Kernel(found.name, found.head, found.text, found.arguments),)
         case Kind.CONTRACTION:
             return (lower_contraction(group, layout, target, name, routed=routed),)

@@ -26,87 +26,11 @@ from ...kernels.calling import (
     Written,
 )
 from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep
-from ..math import Target, element_of, preamble
+from ..math import Target, element_of
 from .kernel import Kernel, Route
-from .library import LIBRARY
+from .library import LIBRARY, USE_LIBRARY
 from .lower import lower
-
-RUN: Final = """\
-typedef struct {
-    void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
-    int (*most_threads)(void);
-    char **at;
-    const int64_t *size;
-    const double *number;
-    int64_t failed;
-} relay_run;
-
-typedef struct {
-    void (*part)(const void *, int64_t, int64_t);
-    const void *given;
-    int64_t count, size, next;
-} relay_work;
-
-/* Runs v of n lanes at a time; the last time n may be less. */
-#define OVER(i, from, to, lanes, ...) \\
-    do { \\
-        int64_t i = (from); \\
-        for (; i + (lanes) <= (to); i += (lanes)) { enum { n = (lanes) }; __VA_ARGS__ } \\
-        if (i < (to)) { const int64_t n = (to) - i; __VA_ARGS__ } \\
-    } while (0)
-
-/* The lanes of two vectors that some places name, those of the second behind those of the first. */
-#ifdef __clang__
-#define MIXED(a, b, places, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
-#endif
-
-/* Finds the lane with the best of the elements that there are, of equal ones the first. */
-#define FIRST(found, best, place, lanes, sign) \\
-    int found = 0; \\
-    for (int i = 1; i < (lanes); i++) { \\
-        if (place[i] < 0) continue; \\
-        int is_nan = best[i] != best[i], was_nan = best[found] != best[found]; \\
-        int is_same = best[i] == best[found] || (is_nan && was_nan); \\
-        int is_more = !was_nan && (is_nan || best[i] sign best[found]); \\
-        int is_better = is_same ? place[i] < place[found] : is_more; \\
-        if (place[found] < 0 || is_better) found = i; \\
-    } (void)0
-
-static void relay_worker(void *given) {
-    relay_work *work = given;
-    for (;;) {
-        int64_t begin = __atomic_fetch_add(&work->next, work->size, __ATOMIC_RELAXED);
-        if (begin >= work->count) return;
-        int64_t left = work->count - begin;
-        work->part(work->given, begin, begin + (left < work->size ? left : work->size));
-    }
-}
-
-/* Runs a loop in parts that threads take in turn, in one where it is short. A part has at least so
-   much work that dealing it out does not show, and no two parts write to one line of memory. */
-static void relay_in_parts(
-    relay_run *run,
-    void (*part)(const void *, int64_t, int64_t),
-    const void *given,
-    int64_t count,
-    int64_t cost
-) {
-    int64_t least = 65536 / (cost + 1) + 1;
-    int threads = count < 2 * least || !run->parallel ? 1 : run->most_threads();
-    if (threads < 2) {
-        if (count > 0) part(given, 0, count);
-        return;
-    }
-    int64_t size = count / (4 * threads);
-    size = size < least ? least : size;
-    if (size > 64) size = (size + 63) / 64 * 64;
-    relay_work work = {part, given, count, size, 0};
-    run->parallel(relay_worker, &work, threads, 0);
-}
-"""
-
+from .parts import in_parts
 
 FREE: Final = (TupleStep, PartStep, SizeStep)
 """Steps that make no values of their own, so that kernels before and after them are one piece."""
@@ -160,11 +84,12 @@ def alone(step: int) -> Piece:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionText:
-    """A region in C: `kernels` are those of the steps that have some, `pieces` the functions,
-    `integers` and `numbers` what is passed to them, `scratch` what kernels need besides values,
-    `in_arena` the values that lie in the arena, `refused` says why kernels have no C."""
+    """A region in C: `texts` make its library, the first of which has its functions, `pieces`.
+    `kernels` are those of the steps that have some, `integers` and `numbers` what is passed to
+    them, `scratch` what they need besides values, `in_arena` the values that lie in the arena,
+    `refused` says why kernels have no C."""
 
-    text: str
+    texts: tuple[str, ...]
     kernels: Mapping[int, tuple[Kernel, ...]]
     pieces: tuple[Piece, ...]
     integers: tuple[Integer | Offset, ...]
@@ -228,11 +153,11 @@ class _Writer:
         functions = [self._piece(piece, found) for piece in pieces]
         routed = [i.step for i in self._integers if isinstance(i, Integer) and i.is_route]
         functions += [self._piece(alone(step), found) for step in routed]
-        kernels = (k.text for made in self._made.values() for k in made)
-        body = "\n".join((RUN, *([LIBRARY] if routed else []), *kernels, *functions))
-        text = "\n".join((preamble(body, self._target), body))
+        kernels = (k for made in self._made.values() for k in made)
+        parts = in_parts(kernels, self._target, LIBRARY if routed else "")
+        own = (*([USE_LIBRARY] if routed else []), *functions)
         return RegionText(
-            text,
+            ("\n".join((parts.prefix, *own)), *parts.beside),
             found,
             tuple(pieces),
             tuple(self._integers),

@@ -83,7 +83,7 @@ def test_a_text_is_built_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
     counted = Counted(monkeypatch)
     build(SUM)
     build(SUM)
-    build_all([Source(SUM), Source(SUM)])
+    build_all([Source((SUM,)), Source((SUM,))])
     assert counted.texts == [SUM]
     assert len(files(folder)) == 1
     build(SUM, flags=["-DFAST"])
@@ -92,9 +92,30 @@ def test_a_text_is_built_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
 
 
 def test_texts_are_built_together() -> None:
-    sources = [Source(f"long f(void) {{ return {n}; }}", f"f{n}") for n in range(5)]
+    sources = [Source((f"long f(void) {{ return {n}; }}",), f"f{n}") for n in range(5)]
     found = [library.function("f", [], LONG)() for library in build_all(sources)]
     assert found == [0, 1, 2, 3, 4]
+
+
+def test_the_texts_of_a_library_call_each_other(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    counted = Counted(monkeypatch)
+    texts = (
+        "int half(int);\nint g(int x) { return half(x) + 1; }",
+        "int half(int x) { return x / 2; }",
+    )
+    for _ in range(2):
+        (library,) = build_all([Source(texts)])
+        assert library.function("g", [ctypes.c_int], ctypes.c_int)(8) == 5
+    assert sorted(counted.texts) == sorted(texts)
+    assert len(files(folder)) == 1
+
+
+def test_texts_that_do_not_fit_each_other_are_not_built(folder: Path) -> None:
+    with pytest.raises(CannotBuild, match="refused a text"):
+        build_all([Source(("int f(void) { return 1; }", "int f(void) { return 2; }"))])
+    assert files(folder) == []
 
 
 def test_another_compiler_version_processor_or_release_builds_anew(
@@ -103,13 +124,13 @@ def test_another_compiler_version_processor_or_release_builds_anew(
     keys = set[str]()
 
     def key() -> str:
-        return texts._key(Compiler(("cc",), "1.0"), Source(SUM))
+        return texts._key(Compiler(("cc",), "1.0"), Source((SUM,)))
 
     keys.add(key())
     assert key() in keys
-    keys.add(texts._key(Compiler(("cc",), "1.1"), Source(SUM)))
-    keys.add(texts._key(Compiler(("gcc",), "1.0"), Source(SUM)))
-    keys.add(texts._key(Compiler(("cc",), "1.0"), Source(SUM, flags=("-g",))))
+    keys.add(texts._key(Compiler(("cc",), "1.1"), Source((SUM,))))
+    keys.add(texts._key(Compiler(("gcc",), "1.0"), Source((SUM,))))
+    keys.add(texts._key(Compiler(("cc",), "1.0"), Source((SUM,), flags=("-g",))))
     with monkeypatch.context() as changed:
         changed.setattr(texts, "__version__", "another")
         keys.add(key())
@@ -188,8 +209,8 @@ def test_without_a_compiler_there_is_one_notice(
 ) -> None:
     with pytest.raises(CannotBuild, match="pip install ziglang"):
         build(SUM)
-    assert build_or_notify([Source(SUM)]) is None
-    assert build_or_notify([Source(SUM)]) is None
+    assert build_or_notify([Source((SUM,))]) is None
+    assert build_or_notify([Source((SUM,))]) is None
     (record,) = [r for r in caplog.records if r.levelno == logging.WARNING]
     assert "there is no C compiler" in record.getMessage()
     assert "same values" in record.getMessage()
@@ -242,7 +263,7 @@ def test_a_build_that_is_killed_or_goes_wrong_leaves_nothing(
     program(tools / "cc", body)
     with pytest.raises(CannotBuild, match=reason):
         build(SUM)
-    assert build_or_notify([Source(SUM)]) is None
+    assert build_or_notify([Source((SUM,))]) is None
     assert [f for f in files(folder) if f.stat().st_size > 200] == []
 
 

@@ -13,7 +13,7 @@ from pyrelay.ir.types import float32, float64
 from pyrelay.lower_c.building import Library, build
 from pyrelay.lower_c.math import AVX2, PORTABLE, Target, element_of, host_target, preamble
 from pyrelay.lower_c.products.convolutions import Convolution
-from pyrelay.lower_c.text.region import RUN
+from pyrelay.lower_c.text.support import RUN
 
 TARGETS = {t.name: t for t in (host_target(), PORTABLE)}
 if host_target().register_bytes == 64:

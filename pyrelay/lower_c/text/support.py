@@ -1,0 +1,85 @@
+"""The C that every text with kernels begins with, behind the functions of vectors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RUN: Final = """\
+#ifndef KERNEL
+#define KERNEL static
+#endif
+
+typedef struct {
+    void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
+    int (*most_threads)(void);
+    char **at;
+    const int64_t *size;
+    const double *number;
+    int64_t failed;
+} relay_run;
+
+typedef struct {
+    void (*part)(const void *, int64_t, int64_t);
+    const void *given;
+    int64_t count, size, next;
+} relay_work;
+
+/* Runs v of n lanes at a time; the last time n may be less. */
+#define OVER(i, from, to, lanes, ...) \\
+    do { \\
+        int64_t i = (from); \\
+        for (; i + (lanes) <= (to); i += (lanes)) { enum { n = (lanes) }; __VA_ARGS__ } \\
+        if (i < (to)) { const int64_t n = (to) - i; __VA_ARGS__ } \\
+    } while (0)
+
+/* The lanes of two vectors that some places name, those of the second behind those of the first. */
+#ifdef __clang__
+#define MIXED(a, b, places, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
+#endif
+
+/* Finds the lane with the best of the elements that there are, of equal ones the first. */
+#define FIRST(found, best, place, lanes, sign) \\
+    int found = 0; \\
+    for (int i = 1; i < (lanes); i++) { \\
+        if (place[i] < 0) continue; \\
+        int is_nan = best[i] != best[i], was_nan = best[found] != best[found]; \\
+        int is_same = best[i] == best[found] || (is_nan && was_nan); \\
+        int is_more = !was_nan && (is_nan || best[i] sign best[found]); \\
+        int is_better = is_same ? place[i] < place[found] : is_more; \\
+        if (place[found] < 0 || is_better) found = i; \\
+    } (void)0
+
+static void relay_worker(void *given) {
+    relay_work *work = given;
+    for (;;) {
+        int64_t begin = __atomic_fetch_add(&work->next, work->size, __ATOMIC_RELAXED);
+        if (begin >= work->count) return;
+        int64_t left = work->count - begin;
+        work->part(work->given, begin, begin + (left < work->size ? left : work->size));
+    }
+}
+
+/* Runs a loop in parts that threads take in turn, in one where it is short. A part has at least so
+   much work that dealing it out does not show, and no two parts write to one line of memory. */
+static void relay_in_parts(
+    relay_run *run,
+    void (*part)(const void *, int64_t, int64_t),
+    const void *given,
+    int64_t count,
+    int64_t cost
+) {
+    int64_t least = 65536 / (cost + 1) + 1;
+    int threads = count < 2 * least || !run->parallel ? 1 : run->most_threads();
+    if (threads < 2) {
+        if (count > 0) part(given, 0, count);
+        return;
+    }
+    int64_t size = count / (4 * threads);
+    size = size < least ? least : size;
+    if (size > 64) size = (size + 63) / 64 * 64;
+    relay_work work = {part, given, count, size, 0};
+    run->parallel(relay_worker, &work, threads, 0);
+}
+"""
