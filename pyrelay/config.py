@@ -139,11 +139,11 @@ class Options:
     )
     cache_dir: Path | None = field(
         default=None,
-        metadata=_meta(_directory, "where kernels and measurements are kept between processes"),
+        metadata=_meta(_directory, "where programs, kernels and measurements are kept"),
     )
     cache: bool = field(
         default=True,
-        metadata=_meta(_switch, "keep built C and measurements between processes"),
+        metadata=_meta(_switch, "keep programs, built C and measurements between processes"),
     )
     logs: str = field(
         default="",

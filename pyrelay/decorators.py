@@ -20,6 +20,7 @@ from .diagnostics.diagnostic import CheckError, MissingNameError
 from .diagnostics.misspelt import nearest
 from .diagnostics.source import NOWHERE
 from .extension import declare
+from .garbage import uncollected
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
 from .ir.types import DTYPES
@@ -97,7 +98,8 @@ class Function(Routine):
     @cached_property
     def __wrapped__(self) -> Callable[..., Any]:
         """The callable of a script, where `inspect` finds the signature."""
-        from . import api  # brings in the runtime
+        with uncollected():
+            from . import api  # brings in the runtime
 
         return getattr(api, self.__relay__.value)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Final, Protocol, TypeAlias, final
 
 from ..ir.module import Module
 from ..ir.verify import Stage, includes, verify, verify_conversions
@@ -108,12 +108,28 @@ def preserved(stage: Stage, *, changed: bool) -> Stage:
     return Stage.DERIVED if changed and is_grouped else stage
 
 
+class Store(Protocol):
+    """Keeps modules behind pipelines that begin with one module."""
+
+    def find(self, phases: Pipeline, /) -> tuple[Module, Stage] | None:
+        """Return the module behind some phases, and its stage; None where there is none."""
+
+    def keep(self, phases: Pipeline, module: Module, stage: Stage, seconds: float, /) -> None:
+        """Keep the module behind some phases, which took so many seconds, if it can be kept."""
+
+
+def no_store() -> Store | None:
+    """Return None: nothing is kept."""
+    return None
+
+
 @final
 class Manager:
     """Runs pipelines over one module, each phase once for each module that it meets.
 
     Pipelines that begin alike, or whose phases change nothing, share what comes after. A pass that
-    is idempotent is skipped on a module that it returned.
+    is idempotent is skipped on a module that it returned. Where a store has the module behind some
+    phases, these are not run.
     """
 
     def __init__(
@@ -124,28 +140,52 @@ class Manager:
         *,
         is_verified: Callable[[], bool] = lambda: False,
         observer: Observer | None = None,
+        store: Callable[[], Store | None] = no_store,
     ) -> None:
-        """`module` has reached `stage`. `is_verified` is asked before each phase."""
+        """`module` has reached `stage`. `is_verified` is asked before each phase, `store` before
+        each run."""
         self.context: Final = context
         self._module: Final = module
         self._stage: Final = stage
         self._known: Final[dict[tuple[Module, Phase], tuple[Module, Stage]]] = {}
         self._settled: Final[dict[Pass, Module]] = {}
+        self._found: Final[dict[Pipeline, tuple[Module, Stage]]] = {}
+        """What stores have returned."""
+        self._store: Final = store
         self._is_verified: Final = is_verified
         self._observer: Final = observer
 
     def run(self, pipeline: Pipeline) -> Module:
         """Return the module after a pipeline. Phases whose stage the first module has reached are
         skipped. Raises whatever `run_passes` raises."""
-        module, stage = self._module, self._stage
-        for phase in pipeline:
-            if phase.gives is not None and includes(self._stage, phase.gives):
-                continue
+        phases = tuple(p for p in pipeline if p.gives is None or not includes(self._stage, p.gives))
+        store = self._store()
+        begin, (module, stage) = self._begin(phases, store)
+        started, plain = time.perf_counter(), None
+        for number, phase in enumerate(phases[begin:], begin + 1):
             known = self._known.get((module, phase))
             if known is None:
                 known = self._known[module, phase] = self._phase(module, stage, phase)
             module, stage = known
+            if not module.attributes:  # which stores have no form for
+                plain = phases[:number], module, stage, time.perf_counter() - started
+        if store is not None and plain is not None:
+            store.keep(*plain)
         return module
+
+    def _begin(self, phases: Pipeline, store: Store | None) -> tuple[int, tuple[Module, Stage]]:
+        """Return how many phases need not be run, and the module behind them with its stage."""
+        number, reached = 0, (self._module, self._stage)
+        while number < len(phases) and (known := self._known.get((reached[0], phases[number]))):
+            number, reached = number + 1, known
+        if store is None:
+            return number, reached
+        for length in range(len(phases), number, -1):
+            found = self._found.get(phases[:length]) or store.find(phases[:length])
+            if found is not None:
+                self._found[phases[:length]] = found
+                return length, found
+        return number, reached
 
     def _phase(self, module: Module, stage: Stage, phase: Phase) -> tuple[Module, Stage]:
         verified = self._is_verified()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, final, overload
 
+from ...garbage import uncollected
 from ...translate.source.definition import Definition, DerivedFunction, bottom, named, signature_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,8 @@ class RelayFunction(Routine, Generic[P, R]):
     def runner(self) -> Runner:
         """The runner, which compiles and runs the function."""
         if self._made is None:
-            from .runner import Runner  # the runtime brings in torch
+            with uncollected():
+                from .runner import Runner  # the runtime brings in torch
 
             self._made = Runner(self.__relay__)
         return self._made

@@ -16,6 +16,7 @@ from typing import Any, Final, final
 from ...config import is_debugging, may_compile
 from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
+from ...garbage import uncollected
 from ...infer import infer
 from ...ir.expr import Differentiation, Function, Rule
 from ...ir.op import Op
@@ -200,7 +201,7 @@ class Runner(Inspected):
             return known
         if known is not None and not self._are_constants:
             self._note_changed(known.translation)
-        with shown_at(self._parameters.declared, args):
+        with shown_at(self._parameters.declared, args), uncollected():
             made = self._make_anew(models, args, transformed)
         self._compiled[key] = made
         return made

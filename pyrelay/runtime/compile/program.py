@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
+import torch
+
 from ... import dispatch
 from ...autotuning.methods import is_watched
 from ...config import current, may_compile
@@ -19,6 +21,7 @@ from ...diagnostics.diagnostic import RelayWarning, RunError
 from ...dispatch.registry import REGISTRY, Table
 from ...dispatch.state import STATE, State
 from ...dispatch.view import NOTHING, Signature, View, calls_of, view_of
+from ...garbage import uncollected
 from ...infer import unreachable_cases
 from ...ir.expr import Function
 from ...ir.module import Module
@@ -29,6 +32,7 @@ from ...kernels.pipeline import CUT, REGIONS
 from ...operators.host.debugging import is_debugged
 from ...passes.base import Context
 from ...passes.insertion import INSERTIONS, with_inserted
+from ...passes.kept import KeptModules
 from ...passes.manager import Manager, Pipeline, Ran, up_to
 from ...passes.normalise.flavours import is_closed
 from ...passes.rewrites.low_rank_gradients import gives_fresh
@@ -49,8 +53,6 @@ from .lowerings import (
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
-
-    import torch
 
     from ...diagnostics.diagnostic import Diagnostic
 
@@ -93,7 +95,9 @@ class Program:
             Context(entry=entry, opaque=view.concerns, overridden=view.names, evaluate=_fold),
             is_verified=lambda: current().verify,
             observer=self._ran,
+            store=self._store,
         )
+        self._kept: Final = KeptModules(module, stage, entry, (torch.__version__,))
 
     @classmethod
     def of_typed(
@@ -177,6 +181,15 @@ class Program:
     def _run(self, pipeline: Pipeline) -> Module:
         return self._passes.run(pipeline)
 
+    def _store(self) -> KeptModules | None:
+        """Return the modules behind pipelines that are kept on disk; None where passes must run:
+        somebody looks at them, or they depend on what was registered."""
+        options = current()
+        is_logged = _LOGGER.isEnabledFor(logging.INFO)
+        is_watched = options.verify or options.dump_dir is not None or is_logged
+        is_plain = not self.view and not INSERTIONS.all
+        return self._kept if options.cache and is_plain and not is_watched else None
+
     def _ran(self, ran: Ran) -> None:
         """Log a pass, and write the module behind it to a file where options say so."""
         _LOGGER.info("%s of %s took %.1f ms", ran.step.name, self.entry, 1e3 * ran.seconds)
@@ -221,7 +234,8 @@ class Program:
         )
         known = self._compiled.get(key)
         if known is None:
-            known = self._compiled[key] = self._compile(device)
+            with uncollected():
+                known = self._compiled[key] = self._compile(device)
         return known
 
     def under(self, view: View) -> Program:

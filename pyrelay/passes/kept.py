@@ -1,0 +1,127 @@
+"""Modules behind pipelines, kept on disk: another process begins with them, and skips the passes.
+
+A module is kept under everything that it depends on: the module that the pipeline begins with, with
+its sources and spans; the passes with their options; the entry; the versions of Python and of
+pyrelay, whose own files count as well; the processor, since constants are folded on it. What is
+kept is data: the stage and the module as JSON. What JSON cannot hold exactly is not kept:
+attributes of modules, operators of users, captured numbers that change, and large constants.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Final, final
+
+from ..cpu import cpu
+from ..diagnostics.diagnostic import CheckError
+from ..disk_cache import DiskCache
+from ..ir.expr import Call, Constant, Expr, TensorData
+from ..ir.module import Module
+from ..ir.op import Op
+from ..ir.traverse import post_order
+from ..ir.verify import Stage
+from ..operators.captured import CAPTURED
+from ..operators.table import BY_NAME
+from ..text.json import from_json, to_json
+from ..version import __version__
+from .manager import Pipeline
+
+PROGRAMS: Final = DiskCache("programs", limit=128 << 20)
+"""Modules behind pipelines, by what they depend on."""
+
+_LEAST: Final = 0.02
+"""Seconds that passes take at least whose module is kept: reading one is not free either."""
+
+_MOST_BYTES: Final = 1 << 20
+"""A program with more bytes of constants is not kept."""
+
+
+@final
+class KeptModules:
+    """The modules behind pipelines that begin with one module."""
+
+    def __init__(self, module: Module, stage: Stage, entry: str, facts: Sequence[str]) -> None:
+        """`facts` are what else the passes depend on, such as the version of what folds."""
+        self._module: Final = module
+        self._head: Final = (*_facts(), *facts, stage.value, entry)
+
+    def find(self, phases: Pipeline) -> tuple[Module, Stage] | None:
+        """Return the module behind some phases, and its stage; None where it was not kept."""
+        key = self._key(phases)
+        content = None if key is None else PROGRAMS.find(key)
+        if content is None:
+            return None
+        stage, _, text = content.decode().partition("\n")
+        try:
+            module = from_json(text)
+        except CheckError:
+            return None
+        return (module, Stage(stage)) if isinstance(module, Module) else None
+
+    def keep(self, phases: Pipeline, module: Module, stage: Stage, seconds: float) -> None:
+        """Keep the module behind some phases, which took so many seconds, if that pays."""
+        if seconds < _LEAST or not _is_data(module):
+            return
+        key = self._key(phases)
+        if key is not None:
+            PROGRAMS.keep(key, f"{stage.value}\n{to_json(module)}".encode())
+
+    def _key(self, phases: Pipeline) -> str | None:
+        return None if self._start is None else json.dumps([*self._head, repr(phases), self._start])
+
+    @cached_property
+    def _start(self) -> str | None:
+        """A digest of the first module; None if JSON cannot hold it."""
+        if not _is_data(self._module):
+            return None
+        return hashlib.sha256(to_json(self._module).encode()).hexdigest()
+
+
+def _is_data(module: Module) -> bool:
+    """Return whether JSON holds a module exactly, and in a size that pays."""
+    if module.attributes:
+        return False
+    size = 0
+    for node in _nodes(module):
+        match node:
+            case Call(callee=Op() as op) if BY_NAME.get(op.name) is not op:
+                return False
+            case Constant(value=TensorData(data=data)):
+                size += len(data)
+            case Constant(value=value) if isinstance(value, CAPTURED):
+                return False
+            case _:
+                pass
+    return size <= _MOST_BYTES
+
+
+def _nodes(module: Module) -> Iterable[Expr]:
+    return (node for function in module.functions.values() for node in post_order(function))
+
+
+@cache
+def _facts() -> tuple[str, ...]:
+    """Return the versions and the processor that the module behind any pipeline depends on."""
+    return ("1", __version__, _own_files(), platform.python_version(), cpu().key)
+
+
+def _own_files() -> str:
+    """Return a digest of the sizes and times of the files of the package: passes are edited more
+    often than versions change."""
+    found: list[tuple[str, int, int]] = []
+    pending = [Path(__file__).parents[1]]
+    while pending:
+        with os.scandir(pending.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir() and entry.name != "__pycache__":
+                    pending.append(Path(entry.path))
+                elif entry.is_file():
+                    state = entry.stat()
+                    found.append((entry.path, state.st_size, state.st_mtime_ns))
+    return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()
