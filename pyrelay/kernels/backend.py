@@ -155,6 +155,11 @@ class Backend(ABC):
         """Return the text of a kernel for `show`; empty if the backend generates none."""
         return ""
 
+    def region_text(self, region: RegionFunction) -> str:
+        """Return the text of a region for `show`, without its kernels; empty if the backend
+        generates none."""
+        return ""
+
     def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
         """Yield facts about kernels for `explain`."""
         yield from ()

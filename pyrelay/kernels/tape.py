@@ -100,13 +100,14 @@ Step: TypeAlias = KernelStep | CallStep | TupleStep | PartStep | SizeStep
 class Tape:
     """The steps of a region.
 
-    `types` are the types of the values, those of the parameters first; `result` is the value that
-    the region returns, None where it is the empty tuple. `slots` gives the slots of values, by the
-    bytes of each slot in `sizes`.
+    `types` are the types of the values, those of the parameters first, `names` their names in the
+    program; `result` is the value that the region returns, None where it is the empty tuple.
+    `slots` gives the slots of values, by the bytes of each slot in `sizes`.
     """
 
     steps: tuple[Step, ...]
     types: tuple[Type, ...]
+    names: tuple[str, ...]
     params: int
     result: int | None
     slots: Mapping[int, int]
@@ -168,11 +169,12 @@ class _Recorder:
         self._kernels: Final = kernels
         self._params: Final = region.params
         self._types: Final[list[Type]] = []
+        self._names: Final[list[str]] = []
         self._numbers: Final[dict[Expr, int]] = {}
         self._parts: Final[dict[Expr, tuple[int, ...]]] = {}
         """For each tuple that a kernel makes the values in it."""
         for param in region.params:
-            self._numbers[param] = self._new(type_of(param))
+            self._numbers[param] = self._new(type_of(param), param)
 
     def tape(self, bindings: Sequence[Binding], end: Expr) -> Tape:
         """Return the tape."""
@@ -186,10 +188,12 @@ class _Recorder:
         slots = {n: slot for n, slot in planned if n is not None and n not in fields}
         timed = _with_deaths(steps, len(self._params), result)
         types = tuple(self._types)
-        return Tape(timed, types, len(self._params), result, slots, self._plan.sizes)
+        names = tuple(self._names)
+        return Tape(timed, types, names, len(self._params), result, slots, self._plan.sizes)
 
-    def _new(self, ty: Type) -> int:
+    def _new(self, ty: Type, var: Var) -> int:
         self._types.append(ty)
+        self._names.append(var.name)
         return len(self._types) - 1
 
     def _step(self, binding: Binding, is_whole: bool) -> Step | None:
@@ -198,19 +202,20 @@ class _Recorder:
             case Call(GlobalVar(name), args) if name in self._kernels:
                 operands = tuple(self._numbers[a] for a in args)
                 if not isinstance(ty, TupleType):
-                    self._numbers[var] = self._new(ty)
+                    self._numbers[var] = self._new(ty, var)
                     return KernelStep(name, operands, (self._numbers[var],), False, None)
-                parts = self._parts[var] = tuple(map(self._new, ty.fields))
-                whole = self._new(ty) if is_whole else None
+                parts = self._parts[var] = tuple([self._new(t, var) for t in ty.fields])
+                whole = self._new(ty, var) if is_whole else None
                 if whole is not None:
                     self._numbers[var] = whole
                 return KernelStep(name, operands, parts, True, whole)
             case TupleGet(whole, field) if whole in self._parts:
                 self._numbers[var] = self._parts[whole][field]
+                self._names[self._numbers[var]] = var.name
                 return None
             case _:
                 pass
-        number = self._numbers[var] = self._new(ty)
+        number = self._numbers[var] = self._new(ty, var)
         match binding.value:
             case Call(GlobalVar(name), args):
                 return CallStep(name, tuple(self._numbers[a] for a in args), number)

@@ -27,6 +27,7 @@ from .math import host_target
 from .policy import Policy
 from .products import has_code
 from .text import lower
+from .text.region import region_text
 
 
 @final
@@ -87,6 +88,17 @@ class CBackend(Backend):
         except NoKernel as error:
             return f"// {kernel.name} runs as calls of torch: {error}\n"
 
+    def region_text(self, region: RegionFunction) -> str:
+        """Return the C functions of a region whose operands lie row by row; empty if torch runs
+        all of it."""
+        tape, kernels = region.tape, region.kernels
+        if tape is None:
+            return ""
+        steps = enumerate(tape.steps)
+        own = {n: _contiguous(kernels[s.name]) for n, s in steps if isinstance(s, KernelStep)}
+        text = region_text(tape, kernels, own, host_target())
+        return f"// {region.name}\n{text.own}" if text.pieces else ""
+
     def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
         """Yield which kernels run as calls of torch, and what multiplies matrices in others."""
         for kernel in kernels:
@@ -140,8 +152,10 @@ def _alone(kernel: KernelFunction) -> Tape:
     results = tuple(range(count, count + len(parts)))
     whole = count + len(parts) if isinstance(made, TupleType) else None
     types = (*params, *parts, *(() if whole is None else (made,)))
+    names = [p.name for p in kernel.function.params] + ["result"] * (len(types) - count)
     step = KernelStep(kernel.name, tuple(range(count)), results, whole is not None, whole)
-    return Tape((step,), types, count, results[0] if whole is None else whole, {}, ())
+    result = results[0] if whole is None else whole
+    return Tape((step,), types, tuple(names), count, result, {}, ())
 
 
 def _nothing(name: str) -> Run:

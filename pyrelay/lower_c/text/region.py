@@ -8,6 +8,7 @@ range. Kernels that overwrite an operand do not run after one that failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -84,12 +85,14 @@ def alone(step: int) -> Piece:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class RegionText:
-    """A region in C: `texts` make its library, the first of which has its functions, `pieces`.
+    """A region in C: `texts` make its library, the first of which has its functions, `pieces`,
+    whose text is `own`.
     `kernels` are those of the steps that have some, `integers` and `numbers` what is passed to
     them, `scratch` what they need besides values, `in_arena` the values that lie in the arena,
     `refused` says why kernels have no C."""
 
     texts: tuple[str, ...]
+    own: str
     kernels: Mapping[int, tuple[Kernel, ...]]
     pieces: tuple[Piece, ...]
     integers: tuple[Integer | Offset, ...]
@@ -134,6 +137,9 @@ class _Writer:
         self._numbers: Final[dict[int, int]] = {}
         self._scratch: Final[list[Made]] = []
         self._in_arena: Final[set[int]] = set()
+        self._addresses: Final[dict[int, tuple[str, str]]] = {}
+        """The variables of a piece: where values lie, by name and text."""
+        self._locals: Final[set[str]] = set()
 
     def text(self) -> RegionText:
         """Return the text."""
@@ -150,14 +156,15 @@ class _Writer:
                 stretch = []
         if stretch:
             pieces.append(Piece(f"piece_{len(pieces)}", tuple(stretch)))
-        functions = [self._piece(piece, found) for piece in pieces]
+        own = "\n".join([self._piece(piece, found) for piece in pieces])
         routed = [i.step for i in self._integers if isinstance(i, Integer) and i.is_route]
-        functions += [self._piece(alone(step), found) for step in routed]
+        others = [self._piece(alone(step), found) for step in routed]
         kernels = (k for made in self._made.values() for k in made)
         parts = in_parts(kernels, self._target, LIBRARY if routed else "")
-        own = (*([USE_LIBRARY] if routed else []), *functions)
+        others += [USE_LIBRARY] if routed else []
         return RegionText(
-            ("\n".join((parts.prefix, *own)), *parts.beside),
+            ("\n".join((parts.prefix, own, *others)), *parts.beside),
+            own,
             found,
             tuple(pieces),
             tuple(self._integers),
@@ -194,13 +201,9 @@ class _Writer:
         return f"{name}_{number}"
 
     def _piece(self, piece: Piece, found: Mapping[int, tuple[Kernel, ...]]) -> str:
-        lines = [
-            f"int64_t {piece.name}(relay_run *run) {{",
-            "    char *const *at = run->at;",
-            "    const int64_t *size = run->size;",
-            "    const double *number = run->number;",
-            "    run->failed = 0;",
-        ]
+        self._addresses.clear()
+        self._locals.clear()
+        lines: list[str] = []
         fails = False
         for number, kernel in ((n, k) for n in piece.steps for k in found[n]):
             step = self._tape.steps[number]
@@ -212,7 +215,15 @@ class _Writer:
             lines += [f"    {z}" for a in kernel.arguments if (z := self._zeros(number, step, a))]
             lines.append(f"    {guard}{kernel.name}({', '.join(('run', *given))});")
             fails = fails or kernel.may_fail
-        return "\n".join((*lines, "    return run->failed;", "}", ""))
+        head = (
+            f"int64_t {piece.name}(relay_run *run) {{",
+            "    char *const *at = run->at;",
+            "    const int64_t *size = run->size;",
+            "    const double *number = run->number;",
+            *(f"    char *{name} = {place};" for name, place in self._addresses.values()),
+            "    run->failed = 0;",
+        )
+        return "\n".join((*head, *lines, "    return run->failed;", "}", ""))
 
     def _argument(self, number: int, step: KernelStep, argument: object) -> str:
         match argument:
@@ -234,11 +245,22 @@ class _Writer:
                 raise AssertionError(argument)
 
     def _address(self, value: int) -> str:
-        """Return the text of where a value lies: some bytes into the arena, if it has a slot."""
+        """Return the name of where a value lies: some bytes into the arena, if it has a slot."""
+        if value not in self._addresses:
+            names = self._tape.names
+            wish = names[value] if value < len(names) else "scratch"
+            name = re.sub(r"\W+", "_", wish, flags=re.ASCII) + "_at"
+            name = f"_{name}" if name[0].isdigit() else name
+            name = f"{name}_{value}" if name in self._locals else name
+            self._locals.add(name)
+            self._addresses[value] = name, self._place(value)
+        return self._addresses[value][0]
+
+    def _place(self, value: int) -> str:
         if value < len(self._tape.types) and value not in self._in_arena:
             return f"at[{value + 1}]"
         place = self._integers.setdefault(Offset(value), len(self._integers))
-        return f"(at[0] + size[{place}])"
+        return f"at[0] + size[{place}]"
 
     def _scratch_number(self, number: int, argument: Scratch) -> int:
         made = Made(number, argument)

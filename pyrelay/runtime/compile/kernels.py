@@ -12,7 +12,7 @@ from ...kernels.outlined import outlined_of, written_parameters
 from ...kernels.tape import tape_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import torch
 
@@ -32,7 +32,7 @@ class Kernels:
         self._launched: Final = launched
         outlined = outlined_of(regions)
         self._kernels: Final = {n: KernelFunction(n, g) for n, g in outlined.groups.items()}
-        self._regions: Final = frozenset(outlined.regions)
+        self._regions: Final = outlined.regions
         self._device: Final = device
         self.called: Final[dict[str, Callable[..., Any]]] = {}
 
@@ -46,11 +46,16 @@ class Kernels:
         if name in self._kernels:
             return self._backend.kernel(self._kernels[name], self._device, code)
         if name in self._regions:
-            return self._backend.region(self._region(name), self._device, called, code)
+            return self._backend.region(self.region(name), self._device, called, code)
         function = ProgramFunction(name, self._launched)
         return self._backend.function(function, self._device, called, code)
 
-    def _region(self, name: str) -> RegionFunction:
+    def regions(self) -> Iterator[RegionFunction]:
+        """Yield the region functions."""
+        return map(self.region, self._regions)
+
+    def region(self, name: str) -> RegionFunction:
+        """Return a region function."""
         function = self._launched.functions[name]
         plan = plan_memory(self._cut.functions[name], self._kernels)
         nodes = (n.name for n in post_order(function.body) if isinstance(n, GlobalVar))

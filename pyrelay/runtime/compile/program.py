@@ -175,6 +175,10 @@ class Program:
         """Return the program as a backend runs it."""
         return self._run(self.pipeline(backend))
 
+    def cut(self, backend: Backend) -> Module:
+        """Return the program with its tensor code in kernels and regions, as a backend cuts it."""
+        return self._run(up_to(self.pipeline(backend), REGIONS.name))
+
     def _until(self, phase: str) -> Module:
         return self._run(up_to(self.pipeline(Plain.EVALUATOR), phase))
 
@@ -273,8 +277,7 @@ class Program:
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""
         module = self.launched(backend)
-        regions = self._run(up_to(self.pipeline(backend), REGIONS.name))
-        kernels = Kernels(backend, regions, module, device)
+        kernels = Kernels(backend, self.cut(backend), module, device)
         data = self.data.representations
         fresh = self._gives_fresh
         return compile_module(module, self.entry, device, data, instead=kernels, gives_fresh=fresh)

@@ -22,6 +22,7 @@ from ...kernels.outlined import outlined_of
 from ...kernels.residuals import explain_saved
 from ...text.printer import to_text
 from ...to_python.text import to_python
+from .kernels import Kernels
 from .lowerings import Plain, all_backends
 from .program import Program
 
@@ -88,9 +89,9 @@ def explanation(program: Program) -> str:
 
 
 def _fused(program: Program, backend: Backend) -> str:
-    text = explain(program.regions, program.entry)
+    text = explain(program.cut(backend), program.entry)
     found: dict[str, list[str]] = {}
-    findings = backend.findings(_kernels_of(program))
+    findings = backend.findings(_kernels_of(program, backend))
     for finding in chain(findings, backend.function_findings(_functions_of(program, backend))):
         found.setdefault(finding.heading, []).append(f"  {finding.kernel}: {finding.text}")
     for heading, lines in found.items():
@@ -98,24 +99,26 @@ def _fused(program: Program, backend: Backend) -> str:
     return text
 
 
-def _kernels_of(program: Program) -> list[KernelFunction]:
-    groups = outlined_of(program.regions).groups
+def _kernels_of(program: Program, backend: Backend) -> list[KernelFunction]:
+    groups = outlined_of(program.cut(backend)).groups
     return [KernelFunction(name, group) for name, group in groups.items()]
 
 
 def _texts(program: Program, backend: Backend) -> str:
-    """Return the text of the kernels that a backend makes of a program."""
+    """Return the text of the functions, kernels and regions that a backend makes of a program."""
     functions = map(backend.function_text, _functions_of(program, backend))
-    kernels = map(backend.text, _kernels_of(program))
-    return "\n\n".join((*filter(None, functions), *kernels))
+    kernels = map(backend.text, _kernels_of(program, backend))
+    outlined = Kernels(backend, program.cut(backend), program.launched(backend), _CPU)
+    regions = map(backend.region_text, outlined.regions())
+    return "\n\n".join((*filter(None, functions), *kernels, *filter(None, regions)))
 
 
 def _functions_of(program: Program, backend: Backend) -> list[ProgramFunction]:
     """Return the functions of a program that are no kernels and no regions."""
-    outlined = outlined_of(program.regions)
+    cut, launched = program.cut(backend), program.launched(backend)
+    outlined = outlined_of(cut)
     taken = {*outlined.groups, *outlined.regions}
-    launched = program.launched(backend)
-    return [ProgramFunction(n, launched) for n in program.regions.functions if n not in taken]
+    return [ProgramFunction(n, launched) for n in cut.functions if n not in taken]
 
 
 def stage_text(program: Program, stage: str) -> str:

@@ -62,6 +62,18 @@ def test_calls_of_torch_stand_between_pieces() -> None:
     assert "sort" in around_torch.explain()
 
 
+def test_the_functions_of_a_region_are_shown_whatever_runs_it() -> None:
+    text = around_torch.show("c")
+    own = text[text.index("// region.1") :]
+    first, second = own[own.index("int64_t piece_0(") :].split("int64_t piece_1(")
+    assert "char *x_at = at[1];" in first
+    assert "kernel_scaled(run, (const float *)x_at, (float *)scaled_at, " in first
+    assert "kernel_multiply_1(run, (const float *)values_at, (const float *)x_at, " in second
+    for lowering in ("torch", "auto", "triton"):
+        with options(lowering=lowering):
+            assert around_torch.show("c") == text
+
+
 def test_an_index_that_does_not_exist_is_the_error_of_torch() -> None:
     x, y = torch.randn(5, 4), torch.tensor([0, 4, 3])
     assert_program(picked(x, y), by_torch(picked, x, y))
