@@ -3,7 +3,7 @@ values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias, final
 
 from ...diagnostics.source import Span
@@ -31,6 +31,8 @@ class Parameter:
     """Where in the argument numbers are Python's own, as the content of a reference then is."""
     is_hidden: bool = False
     """Whether it is a part of a model that no argument names."""
+    is_model: bool = False
+    """Whether it is a model, or a list of models: cells that are the program's own."""
     declared: Type | None = None
     """The type as it is declared, where it takes tensors of any rank."""
 
@@ -106,5 +108,7 @@ def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, 
     for var, each in zip(function.params[hidden:], signature.values, strict=True):
         assert var.ty is not None
         declared = each.ty if open_shapes(each.ty) else None
-        found.append(Parameter(var.name, var.ty, var.span, each.numbers, declared=declared))
+        is_model = each.model is not None
+        made = Parameter(var.name, var.ty, var.span, each.numbers, is_model=is_model)
+        found.append(replace(made, declared=declared))
     return tuple(found)

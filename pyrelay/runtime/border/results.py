@@ -274,9 +274,12 @@ def _references(values: Sequence[Any]) -> list[Reference]:
 def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
     """Move the cells of a call that has ended to storage of their own: what the program put into
     them may be an argument, which is the caller's to change."""
+    references = _references(values)
+    if not references:  # the cells are those of models, which hand back what is in them
+        return
     given = [t for v in host for t in tensors(v)]
     storages = {t.untyped_storage().data_ptr() for t in given} - {0}
-    for reference in _references(values):
+    for reference in references:
         found = tensors(reference.cell.value)
         shared = [t.untyped_storage().data_ptr() in storages for t in found]
         if any(shared):

@@ -15,6 +15,7 @@ from .direct import Call, Direct, Uses, direct_call
 from .entry import Entry
 from .implicit import implicit_values
 from .made import note_made
+from .parameters import Arrange
 
 
 @final
@@ -61,13 +62,15 @@ class Compiled:
             note_made(result, self._maker, names, args)
         return self.recorded(result, models, args)
 
-    def direct_call(self, args: Arguments, uses: Uses, general: Call) -> Call | None:
-        """Return what does calls like one that has just been made, without models and names; None
-        where there is nothing but `general`."""
+    def direct_call(
+        self, args: Arguments, arrange: Arrange, uses: Uses, general: Call
+    ) -> Call | None:
+        """Return what does calls like one that has just been made without models; None where there
+        is nothing but `general`."""
         is_more = args.statics or args.types or args.optimizers or args.implicit or self._implicit
         if is_more or self._records is not None or self._maker is not None:
             return None
-        around = (self.guards_hold, uses, general)
+        around = (arrange, self.guards_hold, uses, general)
         direct = direct_call(self._direct, self.entry, args.values, *around)
         if direct is None:
             return None

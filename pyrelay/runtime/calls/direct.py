@@ -1,17 +1,20 @@
 """Direct calls: one generated function in the place of binding, guards and checks.
 
-A call whose arguments are tensors and numbers, all by position, is checked once for each
-combination of dtypes, shapes and devices. A call like it is then a look-up of that combination and
-the call of the host function. Whatever is not as it was takes the general path:
+A call whose arguments are tensors and numbers is checked once for each combination of dtypes,
+shapes and devices. A call like it is then a look-up of that combination and the call of the host
+function. Whatever is not as it was takes the general path:
 
 def key(v0, v1):
     return (v0.dtype, v0.shape, v0.device, v1.dtype, v1.shape, v1.device,)
 
 def call(args, kwargs):
-    if kwargs or len(args) != 2 or not (current() is options and ... and guards_hold()):
+    if not (current() is options and ... and guards_hold()):
         return general(args, kwargs)
-    v0, v1, = args
     try:
+        if kwargs or len(args) != 2:
+            (v0, v1, ) = arrange(*args, **kwargs)
+        else:
+            (v0, v1, ) = args
         is_known = (v0.dtype, v0.shape, v0.device, v1.dtype, v1.shape, v1.device,) in known
     except (AttributeError, TypeError):
         return general(args, kwargs)
@@ -36,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from sys import gettrace
 from types import CodeType
@@ -43,20 +47,20 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
-from ...autotuning.methods import is_transformed
+from ...autotuning.methods import is_watched
 from ...config import current
 from ...diagnostics.diagnostic import RunError
 from ...dispatch.registry import REGISTRY
-from ...ir.types import TensorType
+from ...ir.types import DType, DTypeKind, TensorType, Type
 from ...passes.insertion import INSERTIONS
 from ..host import UNWATCHED, CompiledProgram
-from ..interop.autograd import casts
+from ..interop.autograd import casts, record
 from .entry import Entry
+from .parameters import Arrange
 
 Call: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 """A call of a function with its arguments by position and by name."""
 
-_torch: Any = torch
 _MOST_KNOWN: Final = 4096
 
 _CONDITIONS: Final = (
@@ -65,7 +69,7 @@ _CONDITIONS: Final = (
     "inserted.all is steps",
     "registry.table is table",
     "not casts()",
-    "not is_transformed()",
+    "not is_watched()",
     "guards_hold()",
 )
 """What must be as it was: the options, what is registered, the modes of torch, captured names."""
@@ -76,9 +80,11 @@ _SHARED: Final[dict[str, Any]] = {
     "inserted": INSERTIONS,
     "registry": REGISTRY,
     "casts": casts,
-    "is_transformed": is_transformed,
+    "is_watched": is_watched,
+    "torch": torch,
+    "scalar": torch.scalar_tensor,
     "is_recording": torch.is_grad_enabled,
-    "record": _torch._C._set_grad_enabled,  # noqa: SLF001  what torch.no_grad calls
+    "record": record,
     "unwatched": UNWATCHED,
     "numbers": frozenset((bool, int, float)),
     "RunError": RunError,
@@ -102,6 +108,7 @@ class Direct:
         entry: Entry,
         compiled: CompiledProgram,
         device: torch.device,
+        arrange: Arrange,
         guards_hold: Callable[[], bool],
         uses: Uses,
         general: Call,
@@ -110,17 +117,19 @@ class Direct:
         self._compiled: Final = compiled
         self._state: Final = _state()
         self._known: Final[set[tuple[Any, ...]]] = set()
-        ranked = tuple([_has_rank(p.type) for p in entry.parameters])
+        kinds = tuple([_kind(p.type) for p in entry.parameters])
         finish = entry.finishing(compiled, device)
-        code = _code(ranked, entry.joins, compiled.is_bare, finish is not None)
+        code = _code(kinds, entry.joins, compiled.is_bare, finish is not None)
         names: dict[str, Any] = _SHARED | {
             **self._state,
+            "arrange": arrange,
             "guards_hold": guards_hold,
             "known": self._known,
             "uses": uses,
             "general": general,
             "function": compiled.function,
             "finish": finish,
+            "device": device,
             "located": compiled.located,
         }
         exec(code, names)
@@ -146,15 +155,18 @@ def direct_call(
     before: Direct | None,
     entry: Entry,
     values: Sequence[Any],
+    arrange: Arrange,
     guards_hold: Callable[[], bool],
     uses: Uses,
     general: Call,
 ) -> Direct | None:
     """Return the direct calls of an entry with such a call as has just been made among them; None
     where that cannot be. `before` are those that the entry has had."""
-    if gettrace() is not None or REGISTRY.table.registrations or casts() or is_transformed():
+    if not entry.takes_tensors or gettrace() is not None or REGISTRY.table.registrations:
         return None
-    device = entry.device_as_it_is(values)
+    if casts() or is_watched():
+        return None
+    device = entry.direct_device(values)
     if device is None:
         return None
     compiled = entry.program.compiled(device)
@@ -162,7 +174,7 @@ def direct_call(
         return None
     found = before
     if found is None or not found.serves(compiled):
-        found = Direct(entry, compiled, device, guards_hold, uses, general)
+        found = Direct(entry, compiled, device, arrange, guards_hold, uses, general)
     found.add(values)
     return found
 
@@ -171,44 +183,68 @@ def _state() -> dict[str, Any]:
     return {"options": current(), "steps": INSERTIONS.all, "table": REGISTRY.table}
 
 
-def _has_rank(ty: Any) -> bool:
-    return isinstance(ty, TensorType) and bool(ty.shape)
+class _Kind(Enum):
+    """What an argument may be: a tensor, or a number too, which may have to become a tensor."""
+
+    TENSOR = "tensor"
+    NUMBER = "number"
+    FLOAT = "float"
+
+
+def _kind(ty: Type) -> tuple[_Kind, str]:
+    """Return the kind of the arguments of a parameter, and the name of their dtype."""
+    assert isinstance(ty, TensorType)
+    assert isinstance(ty.dtype, DType)
+    if ty.shape:
+        return _Kind.TENSOR, ty.dtype.name
+    is_float = ty.dtype.kind is DTypeKind.FLOAT
+    return _Kind.FLOAT if is_float else _Kind.NUMBER, ty.dtype.name
 
 
 @lru_cache(maxsize=256)
-def _code(ranked: tuple[bool, ...], joins: bool, is_bare: bool, is_finished: bool) -> CodeType:
-    """Return the code of the functions `key` and `call` for parameters, of which those that are
-    `ranked` are no numbers."""
-    names = [f"v{n}" for n in range(len(ranked))]
-    parts = [_part(*each) for each in zip(names, ranked, strict=True)]
-    key = f"({''.join(f'{part}, ' for part in parts)})"
+def _code(
+    kinds: tuple[tuple[_Kind, str], ...], joins: bool, is_bare: bool, is_finished: bool
+) -> CodeType:
+    """Return the code of the functions `key` and `call` for parameters of these kinds."""
+    names = [f"v{n}" for n in range(len(kinds))]
+    given = list(zip(names, kinds, strict=True))
+    key = f"({''.join(f'{_part(name, kind)}, ' for name, (kind, _) in given)})"
     listed = ", ".join(names)
-    grad = " or ".join(
-        f"{n}.requires_grad" if is_ranked else f"getattr({n}, 'requires_grad', False)"
-        for n, is_ranked in zip(names, ranked, strict=True)
+    host = f"({''.join(f'{n}, ' for n in names)})"
+    grads = " or ".join(
+        f"{n}.requires_grad" if kind is _Kind.TENSOR else f"getattr({n}, 'requires_grad', False)"
+        for n, (kind, _) in given
     )
-    value = f"function({listed})"
+    scalars = [
+        f"        if {n}.__class__ in numbers:\n"
+        f"            {n} = scalar({n}, dtype=torch.{dtype}, device=device)"
+        for n, (kind, dtype) in given
+        if kind is _Kind.FLOAT
+    ]
     lines = [
         f"def key({listed}):",
         f"    return {key}",
         "def call(args, kwargs):",
-        f"    if kwargs or len(args) != {len(names)} or not ({' and '.join(_CONDITIONS)}):",
+        f"    if not ({' and '.join(_CONDITIONS)}):",
         "        return general(args, kwargs)",
-        *([f"    {listed}, = args"] if names else []),
         "    try:",
+        f"        if kwargs or len(args) != {len(names)}:",
+        f"            {host} = arrange(*args, **kwargs)",
+        *(["        else:", f"            {host} = args"] if names else []),
         f"        is_known = {key} in known",
-        "    except (AttributeError, TypeError):",
+        *scalars,
+        "    except (AttributeError, TypeError, ArithmeticError, RuntimeError):",
         "        return general(args, kwargs)",
         "    records = is_recording()",
-        f"    if not is_known{f' or records and ({grad})' if joins and grad else ''}:",
+        f"    if not is_known{f' or records and ({grads})' if joins and grads else ''}:",
         "        return general(args, kwargs)",
         "    uses.hits += 1",
         "    try:",
         "        if records:",
         "            record(False)",
         *(["        with unwatched():"] if is_bare else []),
-        f"{'    ' if is_bare else ''}        result = {value}",
-        f"        return {'finish(result, args)' if is_finished else 'result'}",
+        f"{'    ' if is_bare else ''}        result = function({listed})",
+        f"        return {f'finish(result, {host})' if is_finished else 'result'}",
         "    except RunError:",
         "        raise",
         "    except Exception as error:",
@@ -220,8 +256,8 @@ def _code(ranked: tuple[bool, ...], joins: bool, is_bare: bool, is_finished: boo
     return compile("\n".join(lines), "<a direct call>", "exec")
 
 
-def _part(name: str, is_ranked: bool) -> str:
+def _part(name: str, kind: _Kind) -> str:
     tensor = f"{name}.dtype, {name}.shape, {name}.device"
-    return (
-        tensor if is_ranked else f"{name}.__class__ if {name}.__class__ in numbers else ({tensor})"
-    )
+    if kind is _Kind.TENSOR:
+        return tensor
+    return f"{name}.__class__ if {name}.__class__ in numbers else ({tensor})"

@@ -31,7 +31,7 @@ from ..border.stream import as_raised
 from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
 from ..compile.failure import located
 from ..compile.lowerings import Executable
-from ..interop.autograd import requires_grad
+from ..interop.autograd import Unrecorded, requires_grad
 from ..interop.autograd_function import Joined
 from ..values.values import Cell
 
@@ -50,6 +50,8 @@ class _Call:
 
     convert: Callable[[Sequence[Any]], list[Any]] | None
     device: torch.device
+    is_direct: bool
+    """Whether nothing is converted but numbers to tensors of floats."""
 
 
 @final
@@ -75,6 +77,7 @@ class Entry:
         self.parameters: Final = parameters
         self._joined: Final = None if pullback is None else Joined(name, program, pullback)
         self._numbers: Final = numbers
+        self._assumptions: Final = program.function.assumptions
         self._exports: Final = exports or {}
         self._finish: Final[dict[bool, Converter]] = {}
         self._schema: Final = Schema(program.translated.adts, program.data)
@@ -96,7 +99,9 @@ class Entry:
         self._given: Final = leaf_reader(tuple(p.type for p in parameters))
         self._made: Reader | None = None
         result = program.type.result
-        self._cells: Final = any(_has(RefType, p.type) for p in parameters[models:])
+        own = [p for p in parameters[models:] if not p.is_model]
+        self._cells: Final = any(_has(RefType, p.type) for p in own)
+        self._are_models: Final = any(p.is_model for p in parameters)
         self._is_closed: Final = not is_open and not any(_has(RefType, p.type) for p in parameters)
         """Whether the check of arguments compares the device of every tensor in them."""
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
@@ -113,10 +118,10 @@ class Entry:
         call = self._call(values)
         host = values if call.convert is None else call.convert(values)
         try:
-            if self._joined is not None and requires_grad(host):
+            if self._joined is not None and requires_grad(self._beside_models(host)):
                 return self._join(self._joined, call.device, host)
             compiled = self.program.compiled(call.device)
-            with torch.no_grad():
+            with Unrecorded():
                 result = compiled(*host)
                 if self._made is not None and compiled.gives_fresh:
                     return result
@@ -124,6 +129,12 @@ class Entry:
         finally:
             if self._cells:
                 separate(values, host)
+
+    def _beside_models(self, host: Sequence[Any]) -> Sequence[Any]:
+        """Return the values that are no models: the parameters of those are in cells."""
+        if not self._are_models:
+            return host
+        return [v for v, p in zip(host, self.parameters, strict=True) if not p.is_model]
 
     def _run_data(self, values: Sequence[Any]) -> Any:
         """Run the program on arguments of which some are data: each call walks over them."""
@@ -136,7 +147,7 @@ class Entry:
             return self._join(self._joined, device, host)
         compiled = self.program.compiled(device)
         try:
-            with torch.no_grad():
+            with Unrecorded():
                 result = compiled(*host)
             if self._made is not None and compiled.gives_fresh:
                 return result
@@ -156,11 +167,12 @@ class Entry:
         """Whether all arguments are tensors and numbers, and none is part of a model."""
         return not self._models and all(isinstance(p.type, TensorType) for p in self.parameters)
 
-    def device_as_it_is(self, values: Sequence[Any]) -> torch.device | None:
-        """Return the device of a call with arguments that the program takes as they are; None for
-        other arguments. Raises RunError for what is no argument."""
+    def direct_device(self, values: Sequence[Any]) -> torch.device | None:
+        """Return the device of a call with arguments that the program takes as they are, but for
+        numbers in the place of tensors of floats; None for other arguments. Raises RunError for
+        what is no argument."""
         call = self._call(values) if self.takes_tensors else None
-        return None if call is None or call.convert is not None else call.device
+        return call.device if call is not None and call.is_direct else None
 
     def finishing(
         self, compiled: CompiledProgram, device: torch.device
@@ -251,10 +263,25 @@ class Entry:
     def _make_call(self, values: Sequence[Any]) -> _Call:
         device = self._device_of(values)
         converted = self._bind(values, device)
-        is_plain = all(c is v for c, v in zip(converted, values, strict=True))
-        if is_plain and not self._sizes_matter and not self._data:
-            return _Call(None, device)
-        return _Call(lambda given: self._bind(given, device), device)
+        changed = {
+            place: (made, value)
+            for place, (made, value) in enumerate(zip(converted, values, strict=True))
+            if made is not value
+        }
+        are_numbers = all(isinstance(value, int | float) for _, value in changed.values())
+        if self._sizes_matter or self._data or not are_numbers:
+            return _Call(lambda given: self._bind(given, device), device, is_direct=False)
+        if not changed:
+            return _Call(None, device, is_direct=True)
+        dtypes = {place: made.dtype for place, (made, _) in changed.items()}
+
+        def convert(given: Sequence[Any]) -> list[Any]:
+            host = list(given)
+            for place, dtype in dtypes.items():
+                host[place] = torch.scalar_tensor(host[place], dtype=dtype, device=device)
+            return host
+
+        return _Call(convert, device, is_direct=True)
 
     def _device_of(self, values: Sequence[Any]) -> torch.device:
         if not self._streams:
@@ -297,7 +324,7 @@ class Entry:
         binder = Binder(self.name, device, self._schema, self._types)
         given = zip(self.parameters, values, self._plans, strict=True)
         found = [bind(binder, parameter, value, plan) for parameter, value, plan in given]
-        binder.finish(self.program.function.assumptions)
+        binder.finish(self._assumptions)
         return binder, found
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, cast, final
+from typing import Any, Final, TypeAlias, cast, final
 
 from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import Problem, RunError
@@ -30,6 +30,10 @@ from ..models.model_io import Arguments, Models
 from ..models.optim import Optimizer
 from ..values.text import describe
 from .made import made_by
+
+Arrange: TypeAlias = Callable[..., tuple[Any, ...]]
+"""From the arguments of a call to the values of all parameters, in order. It raises TypeError for
+arguments that do not fit."""
 
 
 @final
@@ -63,8 +67,11 @@ class Parameters:
         return self._specialised(found, is_transform) if self._functions else found
 
     def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        if not kwargs and self._is_plain and len(args) == len(self._names):
-            return Arguments(args)
+        if self.arrange is not None:
+            try:
+                return Arguments(self.arrange(*args, **kwargs))
+            except TypeError:  # what is wrong, or an implicit value, is found below
+                pass
         implicit = {n: v for n, v in kwargs.items() if n not in self._signature.parameters}
         own = {n: v for n, v in kwargs.items() if n not in implicit}
         try:
@@ -148,10 +155,17 @@ class Parameters:
         return tuple(self._signature.parameters)
 
     @cached_property
-    def _is_plain(self) -> bool:
-        """Whether all arguments are values, passed by position."""
-        kinds = (p.kind for p in self._signature.parameters.values())
-        return not self.statics and inspect.Parameter.KEYWORD_ONLY not in kinds
+    def arrange(self) -> Arrange | None:
+        """What arranges the arguments of a call, if all of them are values, which may be passed by
+        position and by name alike; else None."""
+        parameters = tuple(self._signature.parameters.values())
+        is_plain = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
+        if self.statics or not is_plain:
+            return None
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        listed = ", ".join(f"{n}=defaults[{n!r}]" if n in defaults else n for n in self._names)
+        values = "".join(f"{name}, " for name in self._names)
+        return eval(f"lambda {listed}: ({values})", {"defaults": defaults})
 
 
 def _models(value: Any) -> Any:

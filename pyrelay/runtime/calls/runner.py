@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
 
+import torch
+
 from ...config import is_debugging, may_compile
 from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
@@ -52,6 +54,8 @@ from .given_models import check_model, check_models, expect_trainable
 from .made import is_made_again
 from .models_in_front import Transformed, passed, transformed, with_models_in_front, without
 from .parameters import Parameters, signature_of
+
+_OF_MODELS: Final = (Model, TensorRecord, Models)
 
 
 @final
@@ -108,9 +112,10 @@ class Runner(Inspected):
         compiled = self._entry((), bound, None)
         bound = compiled.completed(bound)
         result = compiled.finished(self._run(compiled, (), bound), (), bound)
-        direct = None if kwargs else compiled.direct_call(bound, self._uses, self._general)
-        if direct is not None:
-            self.latest = direct
+        arrange = self._parameters.arrange
+        if arrange is not None:
+            around = (arrange, self._uses, self._general)
+            self.latest = compiled.direct_call(bound, *around) or self.latest
         return result
 
     def call(
@@ -191,7 +196,7 @@ class Runner(Inspected):
                 [
                     (type(v), *dict.fromkeys(map(_mode, v if isinstance(v, Models) else (v,))))
                     for v in args.values
-                    if isinstance(v, Model | TensorRecord | Models)
+                    if v.__class__ is not torch.Tensor and isinstance(v, _OF_MODELS)
                 ]
             ),
         )
@@ -328,7 +333,7 @@ class Runner(Inspected):
         for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
             check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
-        values = (v for v in args.values if isinstance(v, Model | TensorRecord | Models))
+        values = (v for v in args.values if isinstance(v, _OF_MODELS))
         explicit = [None if v == () else _use(_one(v)) for v in values]
         statics = dict(args.statics)
         return translated(

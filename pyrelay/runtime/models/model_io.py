@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias, final
 
+import torch
+
 from ...passes.ranks import Ranks
 from ...translate.models.optimizers import OptimizerUse
 from ...translate.types.described import Described
@@ -68,6 +70,9 @@ def host_values(
         if cells:
             after.append(lambda m=source, c=cells: m.storing_state(c))
     for index, value in enumerate(args.values):
+        if value.__class__ is torch.Tensor:
+            host.append(value)
+            continue
         if not isinstance(value, Model | Models):
             host.append(value.tree if isinstance(value, TensorRecord) else value)
             continue

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd import forward_ad
 
 from pyrelay import Dim, Float, Int, RunError, Tensor, dispatch, options, relay
@@ -65,7 +66,10 @@ def test_every_other_call_is_checked() -> None:
         added(x, x.double())
     with pytest.raises(RunError, match="got the str 'x' as `y`"):
         added(x, "x")
-    torch.testing.assert_close(added(y=x, x=x), x * x + x)
+    with pytest.raises(RunError, match="unexpected keyword argument 'z'"):
+        added(x, x, z=x)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(RunError, match="multiple values for argument 'x'"):
+        added(x, x=x)  # pyright: ignore[reportCallIssue]
 
 
 def test_a_call_joins_the_graph_of_torch() -> None:
@@ -91,6 +95,19 @@ def test_torch_casts_and_transforms_nothing_by_itself() -> None:
         tangent = forward_ad.unpack_dual(added(dual, x)).tangent
     torch.testing.assert_close(tangent, 2 * x)
     torch.testing.assert_close(torch.func.jvp(added, (x, x), (x, x))[1], 2 * x * x + x)
+
+
+def test_modes_of_torch_see_the_operators(general: list[str]) -> None:
+    x = torch.randn(3)
+    expected = scaled(x)
+    scaled(x)
+    general.clear()
+    with FakeTensorMode() as mode:
+        fake = scaled(mode.from_tensor(x))
+    assert isinstance(fake, FakeTensor)
+    assert general == ["scaled"]
+    torch.testing.assert_close(scaled(x), expected)
+    assert general == ["scaled"]
 
 
 def test_a_captured_name_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +153,42 @@ def test_numbers_and_results_that_share_storage() -> None:
         assert bool(x.any())
     with pytest.raises(RunError, match="64 bits"):
         counted(2**63 - 1)
+
+
+def test_numbers_are_tensors_of_floats(general: list[str]) -> None:
+    @relay
+    def times(x: Tensor[Float, (N,)], factor: Float):
+        return x * factor
+
+    @relay
+    def one() -> Float:
+        return 1.0
+
+    x = torch.randn(3)
+    for factor in (2.0, 3.0, torch.tensor(4.0), 5, 6):
+        torch.testing.assert_close(times(x, factor), x * factor)
+        assert one() == 1
+    assert general == ["times", "one", "times", "times"]
+    with pytest.raises(RunError, match="got the bool True as `factor`"):
+        times(x, True)
+    with pytest.raises(OverflowError):
+        times(x, 10**400)
+    leaf = torch.tensor(2.0, requires_grad=True)
+    times(x, leaf).sum().backward()
+    torch.testing.assert_close(leaf.grad, x.sum())
+
+
+def test_arguments_by_name_and_defaults(general: list[str]) -> None:
+    @relay
+    def times(x: Tensor[Float, (N,)], factor: float = 2.0, more: int = 1):
+        return x * factor + more
+
+    x = torch.randn(3)
+    for _ in range(2):
+        torch.testing.assert_close(times(x), x * 2 + 1)
+        torch.testing.assert_close(times(factor=3.0, x=x), x * 3 + 1)
+        torch.testing.assert_close(times(x, more=4), x * 2 + 4)
+    assert general == ["times"]
 
 
 def test_a_failure_has_its_place() -> None:
