@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 from examples.lenet import lenet
+from tests.users import as_a_user
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -16,8 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def ran(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(program, encoding="utf-8")
-    command = [sys.executable, "program.py"]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    return as_a_user(["program.py"], folder)
 
 
 def test_the_program_prints_what_stands_below_it(tmp_path: Path) -> None:

@@ -85,6 +85,10 @@ class BodyWriter(ExpressionWriter):
         function = self._planned.function
         head = self.head()
         main = self._block(self._planned, declared=True)
+        start: list[str] = []
+        if self._planned.has_jumps:
+            with self._nested() as start:
+                main = self._blocks[self._planned] = self._carrying(main)
         bodies = [(main, self._body_of(main, function))]
         while self._pending:
             loop = self._blocks[self._pending.pop(0)]
@@ -92,6 +96,7 @@ class BodyWriter(ExpressionWriter):
         lines = [f"{head} {{"]
         for loop, _ in bodies[1:]:
             lines += [f"    {d};" for d in self._declared(loop)]
+        lines += _in(start)
         for loop, body in bodies:
             label = [f"{loop.label}:;"] if loop.label in self._labels else []
             inside = body if len(bodies) == 1 else ["{", *_in(body), "}"]
@@ -326,6 +331,8 @@ class BodyWriter(ExpressionWriter):
                 continue
             ty = type_of(param)
             if isinstance(ty, TensorType) and is_tensor(ty):
+                if loop.mark is None:
+                    raise NotInC("functions of tensors call each other in tail position")
                 self.line(f"RELAY_CARRY({name}, {value}, {tensor_bytes(ty, self.size)});")
                 late.append(f"RELAY_TURN({name}, {value});")
                 continue

@@ -83,6 +83,28 @@ def weighted(n: Int, x: Tensor[Float, (3,)]) -> Tensor[Float, (3,)]:
     return x
 
 
+@relay
+def settled(x: Tensor[Float, (S,)], a: Tensor[Float, (S,)], rounds: Int) -> Tensor[Float, (S,)]:
+    if rounds == 0:
+        return x
+    following = 0.5 * relay.cos(x) + a
+    if relay.amax(abs(following - x)) < 1e-5:
+        return following
+    return settled(following, a, rounds - 1)
+
+
+@relay
+def ahead(x: Tensor[Float, (S,)], rounds: Int) -> Tensor[Float, (S,)]:
+    if rounds == 0:
+        return x
+    return behind(relay.tanh(x), rounds - 1)
+
+
+@relay
+def behind(x: Tensor[Float, (S,)], rounds: Int) -> Tensor[Float, (S,)]:
+    return ahead(x * 0.5, rounds)
+
+
 def agree(function, *args) -> None:
     before = [a.clone() if isinstance(a, torch.Tensor) else a for a in args]
     with options(lowering="torch"):
@@ -134,6 +156,20 @@ def test_values_of_tensors_end_a_loop() -> None:
 
 def test_functions_of_tensors_call_each_other() -> None:
     agree(calling, numbers(6, 4), 6)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2, 50])
+def test_a_function_of_tensors_that_calls_itself_last_is_a_loop(rounds: int) -> None:
+    agree(settled, numbers(7), numbers(7), rounds)
+
+
+def test_functions_of_tensors_that_call_each_other_last_run_on_the_host() -> None:
+    x = numbers(5)
+    with options(lowering="c"):
+        found = ahead(x, 9)
+        assert "call each other in tail position" in ahead.explain()
+    with options(lowering="torch"):
+        torch.testing.assert_close(found, ahead(x, 9))
 
 
 def test_constant_tensors_are_part_of_the_text() -> None:
