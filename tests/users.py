@@ -10,9 +10,8 @@ from pathlib import Path
 
 
 def as_a_user(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run Python in a folder with the default options, which are not those of the tests."""
-    set_by_tests = ("PYRELAY_LOWERING", "PYRELAY_VERIFY")
-    environment = {k: v for k, v in os.environ.items() if k not in set_by_tests}
+    """Run Python in a folder by the default lowering, which is not that of the tests."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYRELAY_LOWERING"}
     return subprocess.run(
         [sys.executable, *command],
         capture_output=True,

@@ -62,7 +62,7 @@ class Cluster:
         """The order of the first group that must come after this one; a lower bound of it where
         there are many."""
         users = (user.final for user in self._users)
-        return min((u.order for u in users if u is not self), default=self._bound)
+        return min((self._bound, *(u.order for u in users if u is not self)))
 
     def precede(self, user: Cluster) -> None:
         """Note that a group must come after this one."""

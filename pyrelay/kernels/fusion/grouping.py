@@ -221,8 +221,9 @@ class Grouping:
         makers = sorted((h for h in homes if h.kind is not None), key=lambda h: -h.order)
         near = [s for s in self._near(item, look) if s not in homes]
         effect = self._effect_order(item)
+        before = {**homes, **dict.fromkeys(self._mentioned(item))}
         for cluster in (*makers[:_TRIED], *near[:_TRIED]):
-            after = max((h.order for h in homes if h is not cluster), default=0)
+            after = max((h.order for h in before if h is not cluster), default=0)
             if not self._join(item, cluster, max(after, effect), look):
                 continue
             for other in makers:
@@ -255,6 +256,12 @@ class Grouping:
                 if before is not None:
                     found[before] = None
         return found
+
+    def _mentioned(self, item: Item) -> list[Cluster]:
+        """Return what computes the operands of a value, and of what floats in it: a kernel takes
+        them as parameters even where it reads no element of them."""
+        leaves = (leaf for var in mentioned(item.value) for leaf in self.bases(var))
+        return [home for leaf in leaves if (home := self.home_of(leaf)) is not None]
 
     def _effect_order(self, item: Item) -> int:
         """Return the order that an effect comes after: of other effects, and of what reads what it
@@ -341,6 +348,9 @@ class Grouping:
             cluster.whole_reads.update(look.own)
         cluster.is_needed |= self.uses[item.var].outside
         self.home[item.var] = cluster
+        for home in self._mentioned(item):
+            if home is not cluster:
+                home.precede(cluster)
         count, key = product(look.domain.shape), _space(item, look.domain)
         loops = loops_of(item, look.domain)
         for leaf, own in look.own.items():

@@ -13,8 +13,9 @@ from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.fusion.decompose import decompose
+from pyrelay.kernels.fusion.fitting import Cluster
 from pyrelay.kernels.fusion.fuse import fuse
-from pyrelay.kernels.groups import Group, Kind
+from pyrelay.kernels.groups import Domain, Group, Kind
 from pyrelay.kernels.outlined import Separated, outlined_of
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.values.values import Cell
@@ -367,3 +368,32 @@ def test_what_is_made_of_a_parameter_for_all_programs_is_not_overwritten_by_the_
     ]
     writers = [g for g in groups(found) if any(o.overwrites is not None for o in g.outputs)]
     assert all(g.kind is not Kind.CONTRACTION for g in writers)
+
+
+def test_a_kernel_comes_after_what_it_takes_without_reading_an_element_of_it() -> None:
+    """The gradient of a loss depends on labels alone, but its kernel takes the logarithms too."""
+    found = check(
+        """
+        def @main[N: Dim](%x: Tensor[(N, 3), float32], %w: Tensor[(3, 3), float32],
+                          %y: Tensor[(N,), int64], %n: float32) {
+          let %g = nll_loss_grad(1.0f32, %x, %y, %n);
+          let %s = sum(%g, dim=(1,), keepdim=True);
+          let %b = multiply(%x, %s);
+          let %p = matmul(%b, %w);
+          let %q = softmax(%p, dim=1);
+          let %h = nll_loss_grad(1.0f32, %q, %y, %n);
+          let %u = sum(%h, dim=(1,), keepdim=True);
+          let %v = multiply(%u, sum(%q, dim=(1,), keepdim=True));
+          (%s, %v)
+        }
+        """,
+        N=5,
+    )
+    assert sum(g.kind is Kind.ROWS for g in groups(found)) > 1
+
+
+def test_the_first_of_many_users_of_a_group_is_not_forgotten() -> None:
+    first, *others = (Cluster(order, Kind.POINTWISE, Domain((), ())) for order in range(40))
+    for user in others:
+        first.precede(user)
+        assert first.first_user == 1
