@@ -75,8 +75,10 @@ def _compilers() -> Iterator[tuple[str, str]]:
 def _backends() -> Iterator[tuple[str, str]]:
     import torch  # as above
 
+    from ..lower_c.building import can_build
     from ..runtime.compile.lowerings import all_backends
 
+    yield "auto", f"{'c' if can_build() else 'torch'} on cpu, torch on other devices"
     kinds = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     for name, backend in all_backends().items():
         reasons = {kind: backend.unavailable(torch.device(kind)) for kind in kinds}

@@ -1,4 +1,4 @@
-"""Generalisation of a function, once its types are found, and the view of its annotations before."""
+"""Generalisation of a function whose types are found, and the view of its annotations before."""
 
 from __future__ import annotations
 

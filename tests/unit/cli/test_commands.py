@@ -13,6 +13,7 @@ import pytest
 from pyrelay.cli import main
 from pyrelay.config import options
 from pyrelay.disk_cache import DiskCache
+from pyrelay.lower_c.building import can_build
 
 RIGHT = """
     from pyrelay import Dim, Float, Tensor, relay
@@ -224,6 +225,8 @@ def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path) -> No
     assert done.returncode == 0
     for word in ("versions", "devices", "compilers", "backends", "options", "torch", "dump_dir"):
         assert word in done.stdout
+    runs = "c" if can_build() else "torch"
+    assert f"auto             {runs} on cpu, torch on other devices\n" in done.stdout
 
 
 def test_what_is_fused_is_explained(folder: Path) -> None:
