@@ -138,12 +138,14 @@ class TorchElements(TorchScalars):
         """Return a number in a dtype."""
         return self.cast(value, dtype)
 
-    def coordinate(self, value: TorchValue, size: Dim, /) -> Dim:
-        """Return integers as a coordinate, those below 0 counted from the end."""
+    def coordinate(self, value: TorchValue, size: Dim, /, *, from_end: bool = True) -> Dim:
+        """Return integers as a coordinate, those below 0 counted from the end, if they may be."""
         if not isinstance(value, torch.Tensor):
-            return Dim.of(int(value)) if value >= 0 else size + int(value)
+            return size + int(value) if value < 0 and from_end else Dim.of(int(value))
         whole = value.to(torch.int64)
-        return self._named(torch.where(whole < 0, whole + self.value(size), whole))
+        if from_end:
+            whole = torch.where(whole < 0, whole + self.value(size), whole)
+        return self._named(whole)
 
     # Values of several dtypes meet in one body, so a number follows its neighbours.
 

@@ -179,3 +179,15 @@ def test_control_flow_stays_on_the_host() -> None:
         expected = relay.value_and_grad(weighted)(xs, decay)
     torch.testing.assert_close(found[0], expected[0])
     torch.testing.assert_close(found[1][1], expected[1][1])
+
+
+@relay
+def rows_at(x: Tensor[Float, (N, D)], i: Tensor[Int, (B,)]):
+    wide = i.unsqueeze(-1).expand(i.shape[0], x.shape[1])
+    picked = relay.index_select(x, 0, i) + relay.gather(x, 0, wide)
+    return picked * relay.embedding(i, x)
+
+
+def test_nothing_is_read_before_the_first_row() -> None:
+    x, i = torch.ones(4, 3).to(DEVICE), torch.tensor([1, -1]).to(DEVICE)
+    assert rows_at(x, i).tolist() == [[2.0] * 3, [0.0] * 3]

@@ -134,10 +134,3 @@ def test_one_place_of_a_dim_of_one_element_is_an_error() -> None:
 @relay
 def _first(x: Row, i: Int):
     return x[i] * 2.0
-
-
-@pytest.mark.parametrize("function", [embedded, gathered, selected])
-def test_triton_reads_nothing_below_zero(function: Any) -> None:
-    x = torch.ones(4, 3)
-    with options(lowering="triton-interpret"):
-        assert_program(function(x, torch.tensor([1, -1]))[1], torch.zeros(3))
