@@ -251,6 +251,57 @@ def _moved(width: int) -> Definition:
     return Definition(f"moved_{width}", NUMBERS, body)
 
 
+def _rows(count: int) -> tuple[Definition, Definition]:
+    """Return the load and the store of a vector whose lanes are the places of some rows, which lie
+    `step` apart."""
+
+    def half(instance: Instance) -> tuple[str, str, list[str]]:
+        """Return the type and the suffix of functions of half a vector, and its lanes."""
+        kind = f"{instance.element.name}x{instance.lanes // 2}"
+        return kind, "" if count == 2 else f"_rows_{count // 2}", [*map(str, range(instance.lanes))]
+
+    def load(instance: Instance) -> str:
+        kind, suffix, lanes = half(instance)
+        step = "" if count == 2 else ", step"
+        return f"""
+$F $load_rows_{count}(const $S *p, long step) {{
+    {kind} low = relay_load{suffix}_{kind}(p{step});
+    {kind} high = relay_load{suffix}_{kind}(p + {count // 2} * step{step});
+#if defined(__clang__) || __GNUC__ >= 12
+    return __builtin_shufflevector(low, high, {", ".join(lanes)});
+#else
+    $F v;
+    memcpy(&v, &low, sizeof low);
+    memcpy((char *)&v + sizeof low, &high, sizeof high);
+    return v;
+#endif
+}}
+"""
+
+    def store(instance: Instance) -> str:
+        kind, suffix, lanes = half(instance)
+        step, middle = "" if count == 2 else ", step", instance.lanes // 2
+        return f"""
+void $store_rows_{count}($S *p, long step, $F v) {{
+#if defined(__clang__) || __GNUC__ >= 12
+    {kind} low = __builtin_shufflevector(v, v, {", ".join(lanes[:middle])});
+    {kind} high = __builtin_shufflevector(v, v, {", ".join(lanes[middle:])});
+#else
+    {kind} low, high;
+    memcpy(&low, &v, sizeof low);
+    memcpy(&high, (char *)&v + sizeof low, sizeof high);
+#endif
+    relay_store{suffix}_{kind}(p{step}, low);
+    relay_store{suffix}_{kind}(p + {count // 2} * step{step}, high);
+}}
+"""
+
+    return (
+        Definition(f"load_rows_{count}", FLOATS, load),
+        Definition(f"store_rows_{count}", FLOATS, store),
+    )
+
+
 STORAGE: Final = (
     Definition("load", _RAW, _LOAD),
     Definition("store", _RAW, _STORE),
@@ -273,6 +324,7 @@ STORAGE: Final = (
     Definition("rounded", _HALVES, _ROUNDED),
     *(_cast(to) for to in NUMBERS),
     Definition("cast_bool", NUMBERS, _CAST_BOOL),
+    *(definition for count in (2, 4) for definition in _rows(count)),
     *(_moved(2**n) for n in range(6)),
     _folded("sum", "v + {}"),
     _folded("product", "v * {}"),

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import final
 
 from ..math import Element, Target
-from .sweep import Frame, lanes_of
-from .tiles import declared, indented, load, outer, store, sums, tile_size
+from .sweep import Frame
+from .tiles import Vector, declared, indented, outer, sums, tile_size, vector_of
 
 
 @final
@@ -91,11 +91,12 @@ static void {name}(const {c} *from, {c} *to) {{
 def _plane(name: str, of: Spread, target: Target) -> str:
     """Return the function that adds up one channel of an image."""
     height, width = of.output
-    lanes = lanes_of(of.element, width, target)
+    vector = vector_of(of.element, of.output, target)
+    lanes = vector.lanes // vector.rows
     rows_most, most = tile_size(target)
     counts = [min(lanes, width - x) for x in range(0, width, lanes)]
     chunks = [(i * lanes, counts[i : i + most]) for i in range(0, len(counts), most)]
-    down = min(max(1, most // len(chunks[0][1])), height)
+    down = min(max(1, most // len(chunks[0][1])), height // vector.rows) * vector.rows
     whole = height // down * down
     blocks: list[str] = []
     for first in range(0, of.kernel[1], rows_most):
@@ -103,7 +104,7 @@ def _plane(name: str, of: Spread, target: Target) -> str:
         for begin, end, rows in ((0, whole, down), (whole, height, height - whole)):
             if begin == end:
                 continue
-            tiles = [_tile(of, taken, rows, x, chunk, lanes) for x, chunk in chunks]
+            tiles = [_tile(of, taken, rows, x, chunk, vector) for x, chunk in chunks]
             joined = "\n".join(tiles)
             blocks.append(f"""\
         for (int64_t y = {begin}; y < {end}; y += {rows}) {{
@@ -119,27 +120,33 @@ static void {name}(const {c} *gradient, const {c} *weights, {c} *result) {{
 """
 
 
-def _tile(of: Spread, taken: range, rows: int, begin: int, counts: list[int], lanes: int) -> str:
+def _tile(
+    of: Spread, taken: range, rows: int, begin: int, counts: list[int], vector: Vector
+) -> str:
     """Return the lines for some columns of the kernel, and some vectors of rows of the gradient."""
     (height, width), frame, c = of.output, of.frame, of.element.c
-    shape = f"{of.element.name}x{lanes}"
-    places = [(y, begin + j * lanes, n) for y in range(rows) for j, n in enumerate(counts)]
+    lanes, pitch = vector.lanes // vector.rows, of.stride[0] * frame.pitch
+    places = [
+        (y, begin + j * lanes, n if vector.rows == 1 else None)
+        for y in range(0, rows, vector.rows)
+        for j, n in enumerate(counts)
+    ]
     body = outer(
-        shape,
+        vector.shape,
         len(taken),
         len(places),
         lambda i: f"w[{taken[i]}]",
-        lambda j: load(shape, f"g + {places[j][0] * width + places[j][1]}", lanes, places[j][2]),
+        lambda j: vector.load(f"g + {places[j][0] * width + places[j][1]}", width, places[j][2]),
     )
     adds: list[str] = []
     for i, kx in enumerate(taken):
         for j, (y, x, count) in enumerate(places):
-            at = y * of.stride[0] * frame.pitch + frame.at(x, kx * of.dilation[1])
-            value = f"c{i}_{j} + {load(shape, f'to + {at}', lanes, count)}"
-            adds.append(store(shape, f"to + {at}", value, lanes, count))
+            at = f"to + {y * pitch + frame.at(x, kx * of.dilation[1])}"
+            value = f"c{i}_{j} + {vector.load(at, pitch, count)}"
+            adds.append(vector.store(at, value, pitch, count))
     return f"""\
             {{
-                {declared(shape, sums(len(taken), len(places)))}
+                {declared(vector.shape, sums(len(taken), len(places)))}
                 const {c} *g = gradient + y * {width};
                 const {c} *w = weights + ky * {of.kernel[1]};
                 for (int64_t channel = 0; channel < {of.results}; channel++) {{

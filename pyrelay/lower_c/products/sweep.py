@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ..math import Element, Target
-from .tiles import declared, indented, load, outer, store, sums, tile_size
+from .tiles import declared, indented, outer, sums, tile_size, vector_of
 
 
 @final
@@ -107,20 +107,6 @@ class Sweep:
         return count * self.kernel[0] * self.kernel[1] * self.output[0] * self.output[1]
 
 
-def lanes_of(element: Element, width: int, target: Target) -> int:
-    """Return the lanes of vectors for rows of a width: few vectors make a row, and few lanes are
-    left over. A processor works on about as many of 32 bytes as it has lanes of 64 for."""
-    most = target.register_bytes // element.bytes
-    candidates = [n for n in (most, most // 2, most // 4) if n * element.bytes >= 16]
-
-    def cost(lanes: int) -> float:
-        weight = 1.8 if lanes * element.bytes == 64 else 1.0
-        masked = 1.2 if lanes > width else 1.0
-        return -(-width // lanes) * weight * masked
-
-    return min(candidates, key=cost)
-
-
 def row_block(results: int, most: int) -> int:
     """Return the results of a tile: all tiles are alike if that is possible with large ones."""
     if results <= most:
@@ -210,17 +196,18 @@ class _Tile:
         height, width = sweep.output
         self._sweep: Final = sweep
         self._rows: Final = rows
-        self._lanes: Final = lanes_of(sweep.element, width, target)
-        self._shape: Final = f"{sweep.element.name}x{self._lanes}"
-        self._count: Final = min(width, self._lanes)
+        self._vector: Final = vector_of(sweep.element, (height, width), target)
+        lanes = self._vector.lanes // self._vector.rows
+        self._count: Final = None if self._vector.rows > 1 else min(width, lanes)
         most = tile_size(target)[1]
-        across = min(-(-width // self._lanes), most)
-        self._step: Final = across * self._lanes
-        self._down: Final = max(1, min(most // across, height))
-        columns = [j * self._lanes for j in range(across)]
+        across = min(-(-width // lanes), most)
+        self._step: Final = across * lanes
+        high = self._vector.rows
+        self._down: Final = max(1, min(most // across, height // high)) * high
+        columns = [j * lanes for j in range(across)]
         if self._is_whole:
-            columns = [min(x, max(width - self._lanes, 0)) for x in columns]
-        self._places: Final = [(y, x) for y in range(self._down) for x in columns]
+            columns = [min(x, max(width - lanes, 0)) for x in columns]
+        self._places: Final = [(y, x) for y in range(0, self._down, high) for x in columns]
 
     @property
     def _is_whole(self) -> bool:
@@ -238,10 +225,11 @@ class _Tile:
 
             def vector(place: int, kx: int = kx) -> str:
                 y, x = self._places[place]
-                at = y * sweep.stride[0] * frame.pitch + frame.at(x, kx * sweep.dilation[1])
-                return load(self._shape, f"p + {at}", self._lanes, self._count)
+                pitch = sweep.stride[0] * frame.pitch
+                at = y * pitch + frame.at(x, kx * sweep.dilation[1])
+                return self._vector.load(f"p + {at}", pitch, self._count)
 
-            inner = outer(self._shape, self._rows, len(self._places), number, vector)
+            inner = outer(self._vector.shape, self._rows, len(self._places), number, vector)
             lines += ["{", *(f"    {line}" for line in inner), "}"]
         return lines
 
@@ -252,7 +240,7 @@ class _Tile:
             for j, (y, x) in enumerate(self._places):
                 value = f"c{i}_{j} + bias[{i}]" if self._sweep.has_bias else f"c{i}_{j}"
                 where = f"to + {i * height * width + y * width + x}"
-                lines.append(store(self._shape, where, value, self._lanes, self._count))
+                lines.append(self._vector.store(where, value, width, self._count))
         return lines
 
     def text(self, name: str) -> str:
@@ -272,7 +260,7 @@ static void {name}(const {c} *source, const {c} *weights{bias}, {c} *result) {{
     for (int64_t at_y = 0; at_y < {height}; at_y += {self._down}) {{
         int64_t y = at_y < {last} ? at_y : {last};
         {loop} {{
-            {declared(self._shape, names)}
+            {declared(self._vector.shape, names)}
             for (int64_t channel = 0; channel < {sweep.sources}; channel++)
                 for (int64_t ky = 0; ky < {sweep.kernel[0]}; ky++) {{
                     const {c} *p = source + channel * {frame.plane}

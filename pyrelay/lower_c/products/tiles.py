@@ -7,9 +7,10 @@ vectors of both, and sums their lanes at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias, final
 
-from ..math import AVX512, NEON, Target
+from ..math import AVX512, NEON, Element, Target
 
 Expression: TypeAlias = Callable[[int], str]
 """The text of an operand by its number."""
@@ -56,6 +57,55 @@ def dot(shape: str, rows: int, columns: int, left: Expression, right: Expression
         lines.append(f"{shape} b{j} = {right(j)};")
         lines += [f"c{i}_{j} = relay_mad_{shape}(a{i}, b{j}, c{i}_{j});" for i in range(rows)]
     return lines
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector of elements of an image: `lanes` of one row, or all places of `rows` short rows."""
+
+    element: Element
+    lanes: int
+    rows: int = 1
+
+    @property
+    def shape(self) -> str:
+        """The name of the type, as functions of vectors have it."""
+        return f"{self.element.name}x{self.lanes}"
+
+    def load(self, where: str, pitch: int, count: int | None = None) -> str:
+        """Return the load of the first `count` elements, all by default. Rows lie `pitch` apart."""
+        if self.rows > 1 and pitch * self.rows != self.lanes:
+            return f"relay_load_rows_{self.rows}_{self.shape}({where}, {pitch})"
+        return load(self.shape, where, self.lanes, self.lanes if count is None else count)
+
+    def store(self, where: str, value: str, pitch: int, count: int | None = None) -> str:
+        """Return the store of the first `count` elements."""
+        if self.rows > 1 and pitch * self.rows != self.lanes:
+            return f"relay_store_rows_{self.rows}_{self.shape}({where}, {pitch}, {value});"
+        return store(self.shape, where, value, self.lanes, self.lanes if count is None else count)
+
+
+def vector_of(element: Element, size: tuple[int, int], target: Target) -> Vector:
+    """Return the vectors for images of a height and a width: of several rows where these fill one
+    exactly, else such that few vectors make a row, and few lanes are left over."""
+    height, width = size
+    most = target.register_bytes // element.bytes
+    for rows in (2, 4):
+        if width * rows == most and height % rows == 0:
+            return Vector(element, most, rows)
+    candidates = [n for n in (most, most // 2, most // 4) if n * element.bytes >= 16]
+
+    def cost(lanes: int) -> float:
+        weight = _WIDEST if lanes * element.bytes == 64 else 1.0
+        masked = 1.2 if lanes > width else 1.0
+        return -(-width // lanes) * weight * masked
+
+    return Vector(element, min(candidates, key=cost))
+
+
+_WIDEST: Final = 1.1
+"""How much longer an operation on 64 bytes takes than one on 32: some processors run slower."""
 
 
 def load(shape: str, where: str, lanes: int, count: int) -> str:

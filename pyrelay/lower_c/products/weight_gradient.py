@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import final
 
 from ..math import Element, Target
-from .sweep import Frame, lanes_of, row_block
-from .tiles import declared, dot, dot_size, indented, load, sums
+from .sweep import Frame, row_block
+from .tiles import declared, dot, dot_size, indented, load, sums, vector_of
 
 
 @final
@@ -111,8 +111,9 @@ static void {name}_frames(const void *given, int64_t begin, int64_t end) {{
 def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
     """Return the function that computes a row of the kernel for some results and one source."""
     element, frame, (height, width) = of.element, of.frame, of.output
-    lanes = lanes_of(element, width, target)
-    shape, c = f"{element.name}x{lanes}", element.c
+    vector = vector_of(element, of.output, target)
+    lanes, shape, c = vector.lanes // vector.rows, vector.shape, element.c
+    pitch = of.stride[0] * frame.pitch
     _, most = dot_size(target)
     size = of.sources * of.kernel[0] * of.kernel[1]
     parts: list[str] = []
@@ -120,20 +121,20 @@ def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
         taken = range(first, min(first + most, of.kernel[1]))
         whole = width // lanes * lanes
 
-        def products(at: str, lanes_in: int, taken: range = taken) -> list[str]:
+        def products(at: str, count: int | None, taken: range = taken) -> list[str]:
             def left(row: int) -> str:
-                return load(shape, f"g + {row * height * width} + {at}", lanes, lanes_in)
+                return vector.load(f"g + {row * height * width} + {at}", width, count)
 
             def right(column: int) -> str:
                 moved = frame.at(0, taken[column] * of.dilation[1])
-                return load(shape, f"p + {moved} + {at}", lanes, lanes_in)
+                return vector.load(f"p + {moved} + {at}", pitch, count)
 
             return dot(shape, rows, len(taken), left, right)
 
         body: list[str] = []
         if whole:
             body = [f"for (int64_t x = 0; x < {whole}; x += {lanes}) {{"]
-            body += [*(f"    {line}" for line in products("x", lanes)), "}"]
+            body += [*(f"    {line}" for line in products("x", None)), "}"]
         if width > whole:
             body += ["{", *(f"    {x}" for x in products(str(whole), width - whole)), "}"]
         names = sums(rows, len(taken))
@@ -146,11 +147,11 @@ def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
     {{
         {declared(shape, names)}
         for (int64_t n = 0; n < count; n++)
-            for (int64_t y = 0; y < {height}; y++) {{
+            for (int64_t y = 0; y < {height}; y += {vector.rows}) {{
                 const {c} *g = gradient + n * {of.groups * of.results * height * width}
                     + y * {width};
                 const {c} *p = source + n * {of.groups * of.sources * frame.plane}
-                    + y * {of.stride[0] * frame.pitch};
+                    + y * {pitch};
 {indented(body, 4)}
             }}
 {indented(ends, 2)}

@@ -24,6 +24,9 @@ typedef struct {
     int64_t count, size, next;
 } relay_work;
 
+/* So many additions of vectors, some microseconds, are worth a thread. */
+#define RELAY_LEAST 32768
+
 /* Runs v of n lanes at a time; the last time n may be less. */
 #define OVER(i, from, to, lanes, ...) \\
     do { \\
@@ -62,7 +65,8 @@ static void relay_worker(void *given) {
 }
 
 /* Runs a loop in parts that threads take in turn, in one where it is short. A part has at least so
-   much work that dealing it out does not show, and no two parts write to one line of memory. */
+   much work that dealing it out does not show, there are about as many for each thread, and no two
+   write to one line of memory. */
 static void relay_in_parts(
     relay_run *run,
     void (*part)(const void *, int64_t, int64_t),
@@ -70,16 +74,19 @@ static void relay_in_parts(
     int64_t count,
     int64_t cost
 ) {
-    int64_t least = 65536 / (cost + 1) + 1;
-    int threads = count < 2 * least || !run->parallel ? 1 : run->most_threads();
+    int64_t work = count * (cost + 1), threads = 1;
+    if (count > 1 && work >= 2 * RELAY_LEAST && run->parallel) threads = run->most_threads();
+    threads = threads < count ? threads : count;
+    threads = threads < work / RELAY_LEAST ? threads : work / RELAY_LEAST;
     if (threads < 2) {
         if (count > 0) part(given, 0, count);
         return;
     }
-    int64_t size = count / (4 * threads);
-    size = size < least ? least : size;
+    int64_t turns = 4 * work / (RELAY_LEAST * threads);
+    turns = turns < 1 ? 1 : turns > 4 ? 4 : turns;
+    int64_t size = (count + threads * turns - 1) / (threads * turns);
     if (size > 64) size = (size + 63) / 64 * 64;
-    relay_work work = {part, given, count, size, 0};
-    run->parallel(relay_worker, &work, threads, 0);
+    relay_work shared = {part, given, count, size, 0};
+    run->parallel(relay_worker, &shared, (unsigned)threads, 0);
 }
 """

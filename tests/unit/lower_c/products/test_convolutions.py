@@ -38,6 +38,9 @@ CASES = {
     "one by one": Convolution(F32, 1, 17, 11, (6, 7), (1, 1), (1, 1), (0, 0), (1, 1)),
     "wide rows": Convolution(F32, 1, 2, 3, (5, 150), (3, 9), (1, 1), (1, 4), (1, 1)),
     "rows": Convolution(F64, 1, 3, 13, (1, 70), (1, 5), (1, 2), (0, 2), (1, 1)),
+    "two rows a vector": Convolution(F32, 2, 3, 7, (15, 17), (3, 3), (2, 2), (1, 0), (1, 1)),
+    "four rows a vector": Convolution(F32, 1, 3, 5, (10, 6), (3, 3), (1, 1), (0, 0), (1, 1)),
+    "short rows of float64": Convolution(F64, 1, 2, 3, (6, 4), (3, 1), (1, 1), (1, 0), (1, 1)),
     "one result": Convolution(F32, 1, 5, 1, (3, 4), (3, 4), (1, 1), (0, 0), (1, 1)),
 }
 
