@@ -26,6 +26,7 @@ from .prelude.values import List
 from .runtime.border.devices import device_named
 from .runtime.border.results import ref as ref
 from .runtime.calls.api_checks import (
+    directions_of,
     expect_fitting,
     expect_gradients,
     expect_model,
@@ -95,19 +96,25 @@ def vjp(f: Any, wrt: Wrt = None) -> Any:
     return _derived(Rule.VJP, f, wrt, has_aux=False)
 
 
-def jvp(f: Any, wrt: Wrt = None, *, has_aux: bool = False) -> Any:
-    """Return the derivative of a function in a direction: with `f: A -> B`, the function
-    `(primals, tangents) -> (value, tangent)` of two tuples.
+def jvp(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit: Any) -> Any:
+    """Return the derivative of a function in a direction, as a function; or of a loss, in a
+    direction of a model's parameters.
 
-    `primals` are the arguments of `f`, `tangents` one direction for each parameter that `wrt`
-    names, by default for all with floats, of its shape and dtype. The tangent has the form of the
-    value: of data the same data, with zeros for integers. With `has_aux`, `f` returns
+    `jvp(f, wrt=...)`: with `f: A -> B`, the function `(primals, tangents) -> (value, tangent)` of
+    two tuples. `primals` are the arguments of `f`, `tangents` one direction for each parameter that
+    `wrt` names, by default for all with floats, of its shape and dtype. The tangent has the form of
+    the value: of data the same data, with zeros for integers. With `has_aux`, `f` returns
     `(value, aux)`, and the result is `(value, tangent, aux)`. The program runs forward, once, and
     keeps nothing: see Wengert, "A simple automatic derivative evaluation program", 1964, and
-    Siskind and Pearlmutter, "Perturbation confusion and referential transparency", 2005. Raises
+    Siskind and Pearlmutter, "Perturbation confusion and referential transparency", 2005.
+    `jvp(model, f, args, v)`: the value and the tangent of `f(*args)` as the parameters of the model
+    move along `v`, a mapping like gradients; for several models in a tuple, a tuple. Raises
     CheckError.
     """
-    return _derived(Rule.JVP, f, wrt, has_aux=has_aux)
+    if _is_models(f, Rule.JVP, rest):
+        return _of_models(Rule.JVP, f, rest, implicit, has_aux=has_aux)
+    _expect_no_values(Rule.JVP, implicit)
+    return _derived(Rule.JVP, f, _named(Rule.JVP, rest, wrt), has_aux=has_aux)
 
 
 def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
@@ -132,16 +139,22 @@ def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     return f.transformed(Rule.VMAP, Batching(in_axes, out_axes))
 
 
-def hvp(f: Any, wrt: Wrt = None) -> Any:
-    """Return products of the Hessian of a function with vectors: with `f: A -> Float`, the function
-    `(primals, tangents) -> product` of two tuples, the arguments of `f` and a direction for each
-    parameter that `wrt` names, by default for all with floats.
+def hvp(f: Any, *rest: Any, wrt: Wrt = None, **implicit: Any) -> Any:
+    """Return products of a Hessian with vectors, as a function; or of a loss in a model's
+    parameters.
 
-    The product has the form of the gradient. It is the derivative of the gradient in the direction,
-    at a few times the cost of the gradient, and no Hessian is made: see Pearlmutter, "Fast exact
-    multiplication by the Hessian", 1994. Raises CheckError.
+    `hvp(f, wrt=...)`: with `f: A -> Float`, the function `(primals, tangents) -> product` of two
+    tuples, the arguments of `f` and a direction for each parameter that `wrt` names, by default for
+    all with floats. The product has the form of the gradient. It is the derivative of the gradient
+    in the direction, at a few times the cost of the gradient, and no Hessian is made: see
+    Pearlmutter, "Fast exact multiplication by the Hessian", 1994.
+    `hvp(model, loss, args, v)`: the product in the parameters of the model, as a `Grads` mapping,
+    with `v` a mapping like gradients; for several models in a tuple, a tuple. Raises CheckError.
     """
-    return _derived(Rule.HVP, f, wrt, has_aux=False)
+    if _is_models(f, Rule.HVP, rest):
+        return _of_models(Rule.HVP, f, rest, implicit, has_aux=False)
+    _expect_no_values(Rule.HVP, implicit)
+    return _derived(Rule.HVP, f, _named(Rule.HVP, rest, wrt), has_aux=False)
 
 
 def hessian(f: Any, wrt: Wrt = None) -> Any:
@@ -235,23 +248,26 @@ def _expect_no_values(rule: Rule, implicit: Mapping[str, Any]) -> None:
 def _of_models(
     rule: Rule, models: Models, rest: tuple[Any, ...], implicit: Mapping[str, Any], *, has_aux: bool
 ) -> Any:
-    if len(rest) not in (1, 2):
-        raise RunError(
-            NotAModel(
-                f"relay.{rule.value} takes a model, a function and its arguments",
-                f"{len(rest) + 1} arguments",
-                f"relay.{rule.value}(model, loss, (x, y))",
-            )
-        )
+    if len(rest) not in ((3,) if rule.takes_tangents else (1, 2)):
+        name, more, v = f"relay.{rule.value}", " and its arguments", ""
+        if rule.takes_tangents:
+            more, v = ", its arguments and a direction", ", v"
+        what = f"{name} takes a model, a function{more}"
+        way = f"{name}(model, loss, (x, y){v})"
+        raise RunError(NotAModel(what, f"{len(rest) + 1} arguments", way))
     function = rest[0]
-    args = rest[1] if len(rest) == 2 else ()
+    args = rest[1] if len(rest) > 1 else ()
     several = (models,) if isinstance(models, Model) else tuple(models)
+    along: Sequence[Any] = rest[2:]
+    if along and not isinstance(models, Model):
+        (along,) = along  # a tuple, of one for each
     return runner_of(function, f"relay.{rule.value}").of_models(
         rule,
         several,
         args,
         Differentiation(single=isinstance(models, Model), has_aux=has_aux),
         implicit=implicit,
+        tangents=directions_of(several, along, f"relay.{rule.value}") if along else (),
     )
 
 

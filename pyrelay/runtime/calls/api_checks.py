@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, SupportsIndex, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, SupportsIndex, TypeAlias, cast
 
 import torch
 
@@ -12,13 +12,13 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
 from ..models.model import Model
 from ..models.optim import Optimizer
-from ..models.records import Grads
+from ..models.records import Grads, TensorRecord
 from ..values.structure import tensors
 from ..values.text import describe
 from .bound import place_of
 from .function import RelayModel
 
-Gradients: TypeAlias = Grads | Mapping[str, torch.Tensor]
+Gradients: TypeAlias = TensorRecord | Mapping[str, torch.Tensor]
 
 
 def expect_model(value: Any, function: str) -> None:
@@ -42,29 +42,55 @@ def expect_gradients(value: Any) -> None:
         raise RunError(NotAModel(what, describe(value), "write relay.grad(model, loss, (x, y))"))
 
 
-def gradients_of(model: Model, tree: tuple[object, ...]) -> dict[str, torch.Tensor]:
+def gradients_of(
+    model: Model, tree: tuple[object, ...], taker: str = "relay.update_model_params"
+) -> dict[str, torch.Tensor]:
     """Return the gradient that a program returns, as nested tuples, by the names of the parameters.
     Raises RunError for other tuples."""
     found, names = tensors(tree), model.blueprint.param_names
     if len(found) != len(names):
-        what = "relay.update_model_params takes the gradient in the model's parameters"
+        what = f"{taker} takes the gradient in the model's parameters"
         actual = f"{counted(len(found), 'tensor')} for {counted(len(names), 'parameter')}"
         raise RunError(NotAModel(what, actual, "write relay.grad(model, loss, (x, y))"))
     return dict(zip(names, found, strict=True))
 
 
-def expect_fitting(model: Model, grads: Gradients) -> None:
+def directions_of(models: Sequence[Model], given: Any, function: str) -> list[Any]:
+    """Return directions of the parameters of each model as the nested tuples of its program, from
+    one for each model: a mapping like gradients, or such a tuple. Raises RunError."""
+    return [_direction(m, v, function) for m, v in zip(models, given, strict=True)]
+
+
+def _direction(model: Model, value: Any, function: str) -> Any:
+    if isinstance(value, tuple):
+        value = gradients_of(model, cast("tuple[object, ...]", value), function)
+    if not isinstance(value, Mapping):
+        what = f"{function} takes a direction like the gradient: a tensor for each parameter"
+        way = f"{function}(model, loss, (x, y), v), with v such as relay.grad(model, loss, (x, y))"
+        raise RunError(NotAModel(what, describe(value), way))
+    named = cast("Gradients", value)
+    expect_fitting(model, named, "direction")
+    for name, param in zip(model.blueprint.param_names, model.flat_params(), strict=True):
+        given = named[name]
+        if (given.dtype, given.device) != (param.dtype, param.device):
+            what = f"a direction has the dtype and the device of the parameter `{name}`"
+            actual = f"{given.dtype} on {given.device} for {param.dtype} on {param.device}"
+            raise RunError(NotAModel(what, actual, "convert it: v.to(param)"))
+    return model.blueprint.params_tree([named[n] for n in model.blueprint.param_names])
+
+
+def expect_fitting(model: Model, grads: Gradients, what: str = "gradient") -> None:
     """Stop unless a gradient has a tensor like each parameter of a model. Raises RunError."""
-    if isinstance(grads, Grads) and grads.home.blueprint is model.blueprint:
+    if isinstance(grads, TensorRecord) and grads.home.blueprint is model.blueprint:
         return
-    what = "a gradient has an entry like each parameter of the model"
+    what = f"a {what} has an entry like each parameter of the model"
     for name, param in zip(model.blueprint.param_names, model.flat_params(), strict=True):
         if name not in grads:
             raise RunError(NotAModel(what, f"none for `{name}`", "write zeros for it"))
         there, own = tuple(grads[name].shape), tuple(param.shape)
         if there != own:
             actual = f"one of shape {there} for `{name}` of shape {own}"
-            way = f"give the gradient in the parameters of `{model.blueprint.name}`"
+            way = f"write one in the parameters of `{model.blueprint.name}`"
             raise RunError(NotAModel(what, actual, way))
 
 

@@ -14,7 +14,7 @@ from ...diagnostics.diagnostic import Report, RunError
 from ...diagnostics.source import Span
 from ...ir.expr import Differentiation, Rule
 from ...translate.source.definition import Definition
-from ..models.records import Params
+from ..models.records import Params, TensorRecord
 from ..values.text import describe
 
 
@@ -44,9 +44,10 @@ class Running(Protocol):
         options: Differentiation,
         *,
         implicit: Mapping[str, Any],
+        tangents: Sequence[Any] = (),
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments; `implicit`
-        are values by name."""
+        are values by name, `tangents` those of the parameters, in forward mode."""
         ...
 
     def check_with(self, models: Sequence[Any]) -> Report:
@@ -89,7 +90,18 @@ class PureFunction:
             source = (_params(params),)
             return self._runner.of_models(rule, source, args, options, implicit=implicit)
 
-        return call
+        def along(primals: Sequence[Any], tangents: Sequence[Any], **implicit: Any) -> Any:
+            source, (direction,) = (_params(primals[0]),), tangents
+            return self._runner.of_models(
+                rule,
+                source,
+                tuple(primals[1:]),
+                options,
+                implicit=implicit,
+                tangents=(_params_like(direction),),
+            )
+
+        return along if rule.takes_tangents else call
 
 
 def _params(value: Any) -> Params:
@@ -100,6 +112,19 @@ def _params(value: Any) -> Params:
             "the first argument is the parameters of a model",
             describe(value),
             "pass model.params, or what relay.sgd gives",
+        )
+    )
+
+
+def _params_like(value: Any) -> Any:
+    """Return a direction of parameters as the nested tuple of the program. Raises RunError."""
+    if isinstance(value, TensorRecord):
+        return value.tree
+    raise RunError(
+        NotAModel(
+            "the direction is a record like the parameters of a model",
+            describe(value),
+            "pass what relay.grad gives, or model.params",
         )
     )
 

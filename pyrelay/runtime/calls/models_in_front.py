@@ -45,7 +45,7 @@ class Transformed:
     def path(self) -> tuple[int, ...] | None:
         """The path to the gradient of one model in the result; None where there are others, or
         values beside it in the result of a program."""
-        if self.options.has_aux or not self.options.single:
+        if self.options.has_aux or not self.options.single or self.rule.takes_tangents:
             return None
         return () if self.rule is Rule.GRAD else (1,)
 

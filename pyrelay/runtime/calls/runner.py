@@ -36,7 +36,7 @@ from ...translate.types.number_places import Numbers, records_in, without_record
 from ..border.fast_flatten import Reader, leaf_reader
 from ..border.places import parameters_of
 from ..border.value_types import type_vars_of
-from ..compile.derived import derive, pullback_of
+from ..compile.derived import derive_in_models, pullback_of
 from ..compile.program import Program
 from ..compile.programs import at, exporter, program_of, shown_at, translated
 from ..compile.show import Inspected
@@ -136,9 +136,11 @@ class Runner(Inspected):
         options: Differentiation,
         *,
         implicit: Mapping[str, Any],
+        tangents: Sequence[Any] = (),
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
-        tuple or a list contains; anything else is the only one. `implicit` are values by name."""
+        tuple or a list contains; anything else is the only one. `implicit` are values by name;
+        `tangents` those of the parameters of each model, in forward mode."""
         bound = self._parameters.bind(self._parameters.apart(args), implicit, is_transform=True)
         expect_trainable(models)
         found = passed(models, bound.values)
@@ -146,7 +148,8 @@ class Runner(Inspected):
         compiled = self._entry(models, bound, wanted)
         values = without(bound.values, found) if found else bound.values
         bound = compiled.completed(bound._replace(values=values))
-        result = compiled.recorded(self._run(compiled, models, bound), models, bound)
+        result = self._run(compiled, models, bound, tangents)
+        result = compiled.recorded(result, models, bound)
         if compiled.parts is None:
             return _with_grads(rule, result, models, options)
         if rule is Rule.GRAD:
@@ -165,8 +168,17 @@ class Runner(Inspected):
         finally:
             finish()
 
-    def _run(self, compiled: Compiled, models: tuple[Source, ...], args: Arguments) -> Any:
+    def _run(
+        self,
+        compiled: Compiled,
+        models: tuple[Source, ...],
+        args: Arguments,
+        tangents: Sequence[Any] = (),
+    ) -> Any:
         host, finish = host_values(models, args, compiled.updated)
+        if tangents:
+            parts = 2 * len(models)
+            host[parts:parts] = tangents
         try:
             try:
                 return compiled.entry(host)
@@ -309,7 +321,8 @@ class Runner(Inspected):
             without_records(numbers),
             pullback_of(program) if transformed is None and self._joins else None,
             {n: exporter(spec) for n, spec in translation.exports.items()},
-            models=2 * len(models),
+            models=(3 if transformed is not None and transformed.rule.takes_tangents else 2)
+            * len(models),
             definitions=self._describer.definition,
         )
         makes = transformed is None and not models and not self._is_derived and not args.types
@@ -401,12 +414,7 @@ def _program(translation: Translation, transformed: Transformed | None) -> Progr
     data = UserData.of(translation.data)
     if transformed is None:
         return Program(module, name, data)
-    module, name = derive(
-        module,
-        name,
-        transformed.rule,
-        transformed.options,
-    )
+    module, name = derive_in_models(module, name, transformed.rule, transformed.options)
     # Gradients beside Python's own numbers are made whole.
     gradients = transformed.path if translation.numbers.result is None else None
     return Program(module, name, data, gradients=gradients)
@@ -455,7 +463,9 @@ def _with_grads(
 ) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
     single = options.single
-    if rule is Rule.GRAD and not options.has_aux:
+    if rule is Rule.JVP:
+        return result
+    if rule in (Rule.GRAD, Rule.HVP) and not options.has_aux:
         return _grads(result, models, single=single)
     first, second = result
     if rule is Rule.GRAD:

@@ -21,6 +21,7 @@ from ...ir.expr import (
     RefWrite,
     Rule,
     Transform,
+    Tuple,
     TupleGet,
     Var,
 )
@@ -64,6 +65,27 @@ def derive(
             pass
     body = Call(Transform(rule, function, options, span=span), params, span=span)
     made = Function((*params, *captured), body, name=name, span=span)
+    return module.with_functions({name: made}), name
+
+
+def derive_in_models(
+    module: Module, entry: str, rule: Rule, options: Differentiation
+) -> tuple[Module, str]:
+    """Return a translated module with an entry that is a transform of another in the parameters of
+    models, whose parts come first, two of each; and its name. In forward mode the new entry takes
+    the tangents of these parameters behind the parts."""
+    if not rule.takes_tangents:
+        return derive(module, entry, rule, options)
+    base = module.functions[entry]
+    name = f"{rule.value}.{entry}"
+    span = base.span.derived(f"{rule.value} of {base.name}")
+    params = tuple(replace(p) for p in base.params)
+    wanted = [params[i] for i in options.indices]
+    tangents = tuple(Var(f"d_{p.name}", p.ty, span=p.span) for p in wanted)
+    given = (Tuple(params, span=span), Tuple(tangents, span=span))
+    body = Call(Transform(rule, GlobalVar(entry, span=span), options, span=span), given, span=span)
+    parts = 2 * len(wanted)
+    made = Function((*params[:parts], *tangents, *params[parts:]), body, name=name, span=span)
     return module.with_functions({name: made}), name
 
 

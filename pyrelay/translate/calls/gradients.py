@@ -3,47 +3,36 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, TypeVar, final
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.model import AllFrozen
 from ...diagnostics.catalogue.signatures import WrongArguments
-from ...diagnostics.catalogue.sites import ModelNotMentioned
-from ...diagnostics.source import Span
 from ...ir.constant import placeholder
 from ...ir.expr import (
-    Binding,
     Call,
     Differentiation,
     Expr,
-    Function,
-    GlobalVar,
-    RefCreate,
-    RefRead,
     Rule,
     Transform,
     Tuple,
-    Var,
 )
 from ...ir.intrinsics import Intrinsic
-from ...ir.traverse import Steps, let, post_order, run
-from ..context import Context, ModelParts, field_of
-from ..instances import function_operands
-from ..models.passed_models import known_of, model_arguments, model_named, pass_on
-from ..names.closures import local_function
-from ..names.environment import Bound, LocalFunction
-from ..names.flow import Nested, reads
-from ..names.mentions import implicit_values, lift, mention, supplying
+from ...ir.traverse import Steps, let, run
+from ..context import Context, ModelParts
+from ..models.passed_models import known_of, model_named
+from ..models.supplied_models import by_name, supplied, whole
+from ..names.environment import Bound
+from ..names.mentions import mention, supplying
 from ..names.static import static_value
-from ..source.definition import Definition, DerivedFunction, Kind, meaning
+from ..source.definition import Definition, DerivedFunction, meaning
 from . import axes
 from .arguments import Callee, Slot, match_arguments, require
 from .attributes import static_argument
 from .functions import (
     explicit_parts,
-    model_field,
     model_operand,
     named_implicits,
     parameter_names,
@@ -74,6 +63,8 @@ _OF_MODEL: Final = (
     Slot("args", required=True),
     Slot("has_aux", required=False),
 )
+_ALONG: Final = (*_OF_MODEL[:3], Slot("v", required=True), _OF_MODEL[3])
+"""What transforms in forward mode take: the direction beside the arguments."""
 
 
 def gradient_call(
@@ -115,13 +106,7 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
         definition, Definition
     ):
         return (yield cx.expression(node))
-    return mention(cx, found, cx.span(node), _by_name(cx, definition, given))
-
-
-def _by_name(cx: Context, definition: Definition, given: Sequence[ast.expr]) -> dict[str, ast.expr]:
-    """Return arguments that are written by position by the names of a function's parameters."""
-    values = cx.program.signature(definition).values
-    return {p.name: node for p, node in zip(values, given, strict=False)}
+    return mention(cx, found, cx.span(node), by_name(cx, definition, given))
 
 
 def _named(node: ast.expr) -> list[ast.expr]:
@@ -176,11 +161,12 @@ def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | Non
 
 def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     """Translate `relay.grad(model, f, args)`: the gradient in the parameters of the models."""
-    apart = node.args[2:]
+    apart = node.args[2:3] if rule.takes_tangents else node.args[2:]
     if apart and not isinstance(apart[0], ast.Tuple | ast.List):
         return cx.refuse(_apart(cx, node, apart, rule))
-    text = f"{rule.value}(model, f, args, has_aux=False)"
-    callee = Callee(rule.value, _OF_MODEL, text)
+    slots = _ALONG if rule.takes_tangents else _OF_MODEL
+    names = [slot.name for slot in slots[:-1]]
+    callee = Callee(rule.value, slots, f"{rule.value}({', '.join(names)}, has_aux=False)")
     node, apart_named = without_implicits(cx, node)
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
@@ -202,7 +188,10 @@ def _in_models_of(
     known = known_of(cx, named)
     if known is not None and known.items is not None and known.items.model is not None:
         has_aux = _flag(cx, bound.get("has_aux"))
-        return (yield gradient_in_list(cx, cx.span(node), bound, rule, has_aux=has_aux))
+        listed = yield gradient_in_list(cx, cx.span(node), bound, rule, has_aux=has_aux)
+        if not isinstance(listed, Call) or not isinstance(listed.callee, Transform):
+            return listed
+        return (yield _applied(cx, listed.callee, listed.args, bound))
     models = _models(cx, _named(named))
     for name, model in zip(_named(named), models, strict=True):
         if model.instance.frozen and cx.program.spec(model.instance).is_frozen:
@@ -212,88 +201,31 @@ def _in_models_of(
         return cx.refuse(_apart(cx, node, [given], rule))
     single = not isinstance(named, ast.Tuple | ast.List)
     has_aux = _flag(cx, bound.get("has_aux"))
-    whole = _whole(cx, bound["f"], _named(named), models, given.elts)
-    if whole is not None:
+    made = whole(cx, bound["f"], _named(named), models, given.elts)
+    if made is not None:
         options = Differentiation(tuple(range(len(models))), single, has_aux)
         span = cx.span(node)
-        transform = Transform(rule, whole.function, options, span=span)
-        args = yield operands(cx, bound["f"], given.elts, whole.passed)
-        return Call(transform, (*(m.params for m in models), *args), span=span)
+        transform = Transform(rule, made.function, options, span=span)
+        args = yield operands(cx, bound["f"], given.elts, made.passed)
+        return (yield _applied(cx, transform, (*(m.params for m in models), *args), bound))
     function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts, _named(named))
     args = yield operands(cx, bound["f"], given.elts)
     span = cx.span(node)
     transform = Transform(rule, function, Differentiation(wrt, single, has_aux), span=span)
-    return Call(transform, (*hidden, *args), span=span)
+    return (yield _applied(cx, transform, (*hidden, *args), bound))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """A function of the parameters of models and of the arguments that are not among these; and
-    which of the arguments written are the models."""
-
-    function: Function
-    passed: Collection[int]
-
-
-def _whole(
-    cx: Context,
-    node: ast.expr,
-    names: Sequence[ast.expr],
-    models: Sequence[ModelParts],
-    given: Sequence[ast.expr],
-) -> _Whole | None:
-    """Return a relay function as one of the parameters of the models that it is passed, which its
-    other mentions of their definitions mean too; None where it is passed none of them."""
-    known = static_value(cx, node)
-    function = None if known is None else meaning(known.value)
-    if not isinstance(function, Definition) or len(names) != len(models):
-        return None
-    atoms = [model_operand(cx, name) for name in names]
-    values = cx.program.signature(function).values
-    passed: dict[int, int] = {}
-    for place, (argument, parameter) in enumerate(zip(given, values, strict=False)):
-        atom = None if parameter.model is None else model_operand(cx, argument)
-        if atom is not None and atom in atoms:
-            passed[place] = atoms.index(atom)
-    if not passed:
-        return None
-    span = cx.span(node)
-    params = [Var(f"{m.instance.definition.name}_params", span=span) for m in models]
-    inside = [replace(m, params=p) for m, p in zip(models, params, strict=True)]
-    bound = _by_name(cx, function, given)
-    uses = model_arguments(cx, bound, cx.program.signature(function))
-    name, hidden = with_models(cx, inside, lambda: function_operands(cx, function, span, {}, uses))
-    pass_on(cx, bound, name, uses)
-    required = cx.program.requirements(function)
-    for number, model in enumerate(models):
-        if number not in passed.values() and model.instance.definition not in required:
-            _not_mentioned(cx, function, model, span)
-    args: list[Expr] = []
-    own: list[Var] = []
-    for place, argument in enumerate(given):
-        if place in passed:
-            args.append(_anew(cx, argument, inside[passed[place]], span))
-        else:
-            own.append(Var("argument", span=span))
-            args.append(own[-1])
-    rest = implicit_values(cx, cx.program.signature(function), span)
-    call = Call(GlobalVar(name, span=span), (*hidden, *args, *rest), span=span)
-    return _Whole(Function((*params, *own), call, span=span), passed)
-
-
-def _anew(cx: Context, node: ast.expr, model: ModelParts, span: Span) -> Expr:
-    """Return an explicit model whose cell is a new one, with the parameters given."""
-    assert isinstance(node, ast.Name)
-    memory = field_of(RefRead(model_field(cx, node.id, 0, span), span=span), 1, span)
-    content = Tuple((model.params, memory), span=span)
-    return Tuple((RefCreate(content, span=span), model.state), span=span)
-
-
-def _not_mentioned(cx: Context, function: Definition, model: ModelParts, span: Span) -> None:
-    definition = model.instance.definition
-    cx.program.report(ModelNotMentioned(span, function.name, definition.name))
-    cx.program.guesses = True
+def _applied(
+    cx: Context, transform: Transform, args: tuple[Expr, ...], bound: dict[str, ast.expr]
+) -> Steps[Expr]:
+    """Return the call of a transform in models; in forward mode, with the direction `v`."""
+    span = transform.span
+    if not transform.rule.takes_tangents:
+        return Call(transform, args, span=span)
+    direction = yield cx.expression(bound["v"])
+    assert isinstance(transform.options, Differentiation)
+    along = Tuple((direction,), span=span) if transform.options.single else direction
+    return Call(transform, (Tuple(args, span=span), along), span=span)
 
 
 def operands(
@@ -361,133 +293,4 @@ def _models(cx: Context, nodes: Sequence[ast.expr]) -> list[ModelParts]:
         use = model_named(cx, node)
         if use is not None and isinstance(node, ast.Name):
             found.append(explicit_parts(cx, node.id, use, cx.span(node)))
-    return found
-
-
-def supplied(
-    cx: Context,
-    node: ast.expr,
-    models: Sequence[ModelParts],
-    given: Sequence[ast.expr] = (),
-    names: Sequence[ast.expr] = (),
-) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
-    """Translate a function that models are supplied to: give it with the parts of all models it
-    needs as leading parameters, these operands, and the indices of the models' parameters. It is
-    called with the arguments `given`, where they are known."""
-    known = static_value(cx, node)
-    found = None if known is None else meaning(known.value)
-    if isinstance(found, Definition):
-        return _supplied_definition(cx, node, found, models, given)
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    local = entry.function if isinstance(entry, Bound) else None
-    syntax = local.node if isinstance(local, LocalFunction) else node
-    if not isinstance(syntax, ast.Lambda | ast.FunctionDef):
-        if known is not None:
-            return lift(cx, known, ast.unparse(node), cx.span(node)), (), ()
-        what = "a function that is not known by name"
-        instead = "name a relay function, or write a `def` or lambda here"
-        cx.program.report(Unsupported(cx.span(node), what, instead))
-        return placeholder(cx.span(node)), (), ()
-    return (yield _supplied_local(cx, syntax, models, names))
-
-
-def with_models(cx: Context, models: Sequence[ModelParts], make: Callable[[], T]) -> T:
-    """Return what `make` gives where mentions of the models mean these instances."""
-    before, own = dict(cx.implicit), cx.own
-    cx.implicit.update((m.instance.definition, m) for m in models)
-    if own is not None and any(m.instance.definition is own.instance.definition for m in models):
-        cx.own = None
-    try:
-        return make()
-    finally:
-        cx.own = own
-        cx.implicit.clear()
-        cx.implicit.update(before)
-
-
-def _supplied_definition(
-    cx: Context,
-    node: ast.expr,
-    function: Definition,
-    models: Sequence[ModelParts],
-    given: Sequence[ast.expr],
-) -> tuple[Expr, tuple[Expr, ...], tuple[int, ...]]:
-    span = cx.span(node)
-    bound = _by_name(cx, function, given)
-    passed = model_arguments(cx, bound, cx.program.signature(function))
-    name, hidden = with_models(
-        cx, models, lambda: function_operands(cx, function, span, {}, passed)
-    )
-    pass_on(cx, bound, name, passed)
-    is_model = function.kind is Kind.MODEL
-    order = [function] if is_model else list(cx.program.requirements(function))
-    wrt: list[int] = []
-    for model in models:
-        definition = model.instance.definition
-        if definition in order:
-            wrt.append(2 * order.index(definition))
-        else:
-            _not_mentioned(cx, function, model, span)
-    callee = GlobalVar(name, span=span)
-    signature = cx.program.signature(function)
-    if not signature.implicit:
-        return callee, hidden, tuple(wrt)
-    leading = tuple(Var("part", span=span) for _ in hidden)
-    params = (*leading, *(Var(p.name, span=span) for p in signature.explicit))
-    call = Call(callee, (*params, *implicit_values(cx, signature, span)), span=span)
-    return Function(params, call, span=span), hidden, tuple(wrt)
-
-
-def _supplied_local(
-    cx: Context, syntax: Nested, models: Sequence[ModelParts], names: Sequence[ast.expr]
-) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
-    """Translate a nested function once more, with the models as its leading parameters. Where it
-    captures a model by one of the `names`, it means these parameters too."""
-    span = cx.span(syntax.body) if isinstance(syntax, ast.Lambda) else cx.span(syntax)
-    leading: list[Var] = []
-    inside: list[ModelParts] = []
-    for model in models:
-        name = model.instance.definition.name
-        params, state = Var(f"{name}_params", span=span), Var(f"{name}_state", span=span)
-        leading += [params, state]
-        inside.append(ModelParts(params, state, model.instance))
-    mark = cx.env.mark()
-    cells = _captured(cx, syntax, inside, names, span)
-    # The walk runs to its end while the models are in place.
-    function = with_models(cx, inside, lambda: run(local_function(cx, syntax)))
-    cx.env.undo(mark)
-    yield from ()
-    body = let(cells, function.body)
-    mentioned = {node for node in post_order(body) if isinstance(node, Var)}
-    for model in inside:
-        if model.params not in mentioned:
-            cx.program.report(
-                ModelNotMentioned(span, function.name or "lambda", model.instance.definition.name)
-            )
-            cx.program.guesses = True
-    full = replace(function, params=(*leading, *function.params), body=body, span=span)
-    hidden = tuple(e for m in models for e in (m.params, m.state))
-    return full, hidden, tuple(range(0, 2 * len(models), 2))
-
-
-def _captured(
-    cx: Context,
-    syntax: Nested,
-    models: Sequence[ModelParts],
-    names: Sequence[ast.expr],
-    span: Span,
-) -> list[Binding]:
-    """Let the names by which a nested function captures models mean new cells with their
-    parameters; return the bindings that make the cells."""
-    found: list[Binding] = []
-    known = reads(syntax)
-    for model, named in zip(models, names, strict=False):
-        atom = model_operand(cx, named)
-        for name in sorted(known):
-            entry = cx.env.find(name)
-            if atom is None or not isinstance(entry, Bound) or entry.atom is not atom:
-                continue
-            var = Var(name, span=span)
-            found.append(Binding(var, _anew(cx, ast.Name(name), model, span)))
-            cx.env.set(name, replace(entry, atom=var))
     return found

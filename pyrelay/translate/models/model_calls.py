@@ -28,7 +28,6 @@ from ...ir.types import TypeVar
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import static_argument
 from ..calls.functions import explicit_parts, parameter_names
-from ..calls.gradients import supplied, with_models
 from ..context import Context, ModelParts, field_of
 from ..instances import complete_statics, function_operands
 from ..names.environment import Bound, LocalFunction
@@ -40,6 +39,7 @@ from ..source.definition import Definition, Kind, meaning
 from ..subset.migration_hints import OF_VALUES
 from .models import Instance, ModelSpec, SubModelSpec, no_state
 from .passed_models import model_named
+from .supplied_models import supplied, with_models
 from .tied_shapes import tied
 
 

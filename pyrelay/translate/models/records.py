@@ -62,7 +62,7 @@ def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
         case Intrinsic.TREE_MAP:
             found = (record_of(cx, a) for a in node.args[1:])
             return next((o for o in found if o is not None), None)
-        case Intrinsic.GRAD:
+        case Intrinsic.GRAD | Intrinsic.HVP:
             found = _gradient(cx, node)
             return None if found is None else found.record
         case _:
@@ -104,9 +104,10 @@ def _bound(record: Instance | None) -> Bound | None:
 
 
 def gradient_at(cx: Context, node: ast.Call) -> Bound | None:
-    """Return the record, or the list of records, that `relay.grad(models, f, args)` gives."""
+    """Return the record, or the list of records, that `relay.grad(models, f, args)` or `relay.hvp`
+    gives."""
     known = static_value(cx, node.func)
-    is_gradient = known is not None and meaning(known.value) is Intrinsic.GRAD
+    is_gradient = known is not None and meaning(known.value) in (Intrinsic.GRAD, Intrinsic.HVP)
     return _gradient(cx, node) if is_gradient else None
 
 

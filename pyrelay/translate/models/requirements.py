@@ -27,7 +27,13 @@ Supplied: TypeAlias = frozenset[Definition] | None
 taken to be all that is needed."""
 
 NOTHING: Final[Supplied] = frozenset()
-SUPPLIED: Final = (Intrinsic.GRAD, Intrinsic.VALUE_AND_GRAD, Intrinsic.VJP)
+SUPPLIED: Final = (
+    Intrinsic.GRAD,
+    Intrinsic.VALUE_AND_GRAD,
+    Intrinsic.VJP,
+    Intrinsic.JVP,
+    Intrinsic.HVP,
+)
 """The transforms that take models in front, `relay.grad(model, f, args)`."""
 
 
