@@ -52,9 +52,10 @@ from ..deriving.workspace import Workspace
 from ..forward import ForwardMode
 from ..grad import ReverseMode
 from ..vmap import Vectorizer
-from .composed import with_transforms_composed
+from .composed import is_jacobian, with_transforms_composed
 from .idle_rules import without_idle_rules
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
+from .jacobians import Along, at_once, one_by_one
 from .lifting import Known, Lifter, NotLocal, rewrite_calls
 from .overlay import lay_over
 from .settling import settled
@@ -81,12 +82,19 @@ def expand_transforms(
         module = without_idle_rules(module, entry)
     if not any(map(has_derivatives, module.functions.values())):
         return _without_rules(module)
-    expansion = _Expansion(module, opaque)
+    expansion = _Expansion(module, opaque, at_once)
     expansion.run()
+    if expansion.problems and _has_jacobians(module):
+        expansion = _Expansion(module, opaque, one_by_one)
+        expansion.run()
     if expansion.problems:
         raise CheckError(*expansion.problems)
     expansion.finish()
     return _without_rules(Module(expansion.store.functions, expansion.store.adts))
+
+
+def _has_jacobians(module: Module) -> bool:
+    return any(is_jacobian(n) for f in module.functions.values() for n in post_order(f))
 
 
 def _without_rules(module: Module) -> Module:
@@ -138,7 +146,8 @@ class _Site:
 class _Expansion:
     """One run over one module."""
 
-    def __init__(self, module: Module, opaque: Opaque) -> None:
+    def __init__(self, module: Module, opaque: Opaque, along: Along) -> None:
+        self._along: Final = along
         self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
         self._space: Final = Workspace(self.store)
@@ -155,7 +164,7 @@ class _Expansion:
     def run(self) -> None:
         """Expand everything, locally where that can be, else with the program around it."""
         for name, function in list(self.store.functions.items()):
-            composed = with_transforms_composed(function)
+            composed = with_transforms_composed(function, self._along)
             self.store.functions[name] = with_functions_captured(self.store, composed)
         self._expand_all()
         while self._waiting and not self.problems and self._bring_to_callers():

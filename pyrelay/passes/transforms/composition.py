@@ -1,0 +1,80 @@
+"""A transform that is composed of others, taken apart, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias, final
+
+from ...ir.block_builder import BlockBuilder
+from ...ir.expr import Binding, Differentiation, Expr, Function, Rule, Transform, Var, type_of
+from ...ir.traverse import free_vars
+from ...ir.types import FnType, TupleType, Type
+from ...operators.builder import Builder, Value
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """A transform taken apart: its function, what that captures, and its own parameters."""
+
+    transform: Transform
+    captured: tuple[Type, ...]
+    own: tuple[Type, ...]
+    value: Type
+    wanted: tuple[Type, ...]
+    options: Differentiation
+
+    @classmethod
+    def of(cls, transform: Transform) -> Parts:
+        """Take a typed transform apart."""
+        ty = type_of(transform.function)
+        assert isinstance(ty, FnType)
+        options = transform.options
+        assert isinstance(options, Differentiation)
+        own = ty.params[transform.captures :]
+        wanted = tuple(own[i] for i in options.indices)
+        captured = ty.params[: transform.captures]
+        return cls(transform, captured, own, ty.result, wanted, options)
+
+    @property
+    def span(self) -> Span:
+        """The place of the transform."""
+        return self.transform.span
+
+    def made(self, rule: Rule, function: Expr, params: Sequence[Type], result: Type) -> Binding:
+        """Return the transform by another rule of the function, or of what was made of it."""
+        ty = FnType((*self.captured, *params), result)
+        options = self.options if rule is Rule.GRAD else replace(self.options, single=False)
+        new = replace(self.transform, rule=rule, function=function, options=options, ty=ty)
+        return Binding(Var(rule.value, ty, span=self.span), new)
+
+    def variables(self, builder: Builder, types: Sequence[Type]) -> list[Var]:
+        """Return new parameters for captures, and for values of these types."""
+        every = (*self.captured, *types)
+        return [Var(builder.names.fresh("x"), ty, span=self.span) for ty in every]
+
+    def function(self, builder: Builder, params: Sequence[Var], result: Value) -> Function:
+        """Return the function that the transform stands for."""
+        ty = FnType(tuple(type_of(p) for p in params), result.ty)
+        code = BlockBuilder()
+        for binding in builder.bindings:
+            if binding.var in free_vars(binding.value):  # a loop, which calls itself
+                code.bind_rec([binding])
+            else:
+                code.bind(binding.var, binding.value)
+        body = code.close(result.atom)
+        name = self.transform.rule.value
+        return Function(tuple(params), body, result.ty, (), name, ty=ty, span=self.span)
+
+    def gradient(self) -> Binding:
+        """Return the gradient of the function."""
+        result = self.wanted[0] if self.options.single else TupleType(self.wanted)
+        return self.made(Rule.GRAD, self.transform.function, self.own, result)
+
+
+Made: TypeAlias = tuple[Sequence[Binding], Function]
+"""The transforms that a function mentions, and the function."""
