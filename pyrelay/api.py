@@ -130,7 +130,7 @@ def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     The function is mapped as a program, as `jax.vmap` and `torch.func.vmap` map it: one call of
     each operator serves all elements. Raises CheckError.
     """
-    if not isinstance(f, ModuleFunction | Specialised):
+    if not isinstance(f, ModuleFunction | Specialised | PureFunction):
         runner_of(f, "relay.vmap")
     for name, value in (("in_axes", in_axes), ("out_axes", out_axes)):
         if not is_axes(value):

@@ -7,9 +7,10 @@ from typing import Final, final
 
 from ..ir.dims import Dim
 from ..ir.expr import Assumption, Function, type_of
+from ..ir.names import Names
 from ..ir.types import Substitution, Type, substitution
 from .dim_availability import shown, uncovered
-from .free_names import summarise
+from .free_names import names_in, summarise
 from .matching import Matching
 
 
@@ -34,11 +35,17 @@ class Callee:
         A size that it finds while it runs is that of the call's type, or gets a `fresh` name.
         """
         change = substitution(self.function.type_params, tuple(type_args))
+        if not self.own_sizes:
+            return change
         assert self.function.result is not None
+        # The sizes of the call may have the names of those that the function finds.
+        names = Names(names_in((ty, *type_args)))
+        sought = {name: names.fresh(name) for name in self.own_sizes}
+        change.dims.update((name, Dim.of(own)) for name, own in sought.items())
         met = Matching()
         met.match(change(self.function.result), ty)
-        for name in self.own_sizes:
-            found = met.dims.get(name)
+        for name, own in sought.items():
+            found = met.dims.get(own)
             change.dims[name] = Dim.of(fresh(name)) if found is None else found
         return change
 

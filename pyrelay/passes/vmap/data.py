@@ -23,6 +23,7 @@ from ...ir.expr import (
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.names import Names
 from ...ir.types import (
+    INT,
     AdtType,
     FnType,
     RefType,
@@ -34,9 +35,11 @@ from ...ir.types import (
     substitution,
 )
 from ...operators.builder import Builder, Value
+from ...operators.primitive.compare import cast, greater_equal
 from ...operators.primitive.gathering import index_select
 from ..deriving.leaves import skeleton
-from .masks import Mask
+from .cases import Case, either, match_of
+from .masks import Mask, is_any
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -72,7 +75,13 @@ class Batches:
 
     def none(self, ty: Type) -> Mask:
         """Return the mask of a value that is the same in every call."""
-        return tuple(map(self.none, ty.fields)) if isinstance(ty, TupleType) else False
+        match ty:
+            case TupleType(fields):
+                return tuple(map(self.none, fields))
+            case RefType(value):
+                return self.none(value)
+            case _:
+                return False
 
     def holds_tensors(self, ty: Type) -> bool:
         """Return whether a value of a type may hold a tensor."""
@@ -196,6 +205,73 @@ class Batches:
                 return self._applied("take", builder, places, value, ty, count, places.shape[0])
             case _:
                 return value
+
+    def size_of(self, value: Value, ty: Type, mask: Mask, count: Dim) -> Value:
+        """Return how many elements a batched value has, -1 if it holds no tensor."""
+        builder = value.builder
+        match ty:
+            case TupleType(fields):
+                assert isinstance(mask, tuple)
+                each = enumerate(zip(fields, mask, strict=True))
+                return self.size_of_first([(value[i], t, m) for i, (t, m) in each], builder, count)
+            case TensorType() | SizeType() if mask:
+                return cast(builder.size(count), dtype=int64)
+            case AdtType() if mask and self.holds_tensors(ty):
+                general, dims = skeleton(ty)
+                name = self._size_function(general, builder.span)
+                return builder.apply(name, (value,), INT, (*dims, count))
+            case _:
+                return builder.constant(-1, int64)
+
+    def size_of_first(
+        self, parts: Sequence[tuple[Value, Type, Mask]], builder: Builder, count: Dim
+    ) -> Value:
+        """Return how many elements the first part has that holds a tensor, -1 if none does."""
+        held = [p for p in parts if is_any(p[2]) and self.holds_tensors(p[1])]
+        held.sort(key=lambda part: not isinstance(part[1], TensorType))
+        if not held:
+            return builder.constant(-1, int64)
+        (value, ty, mask), *rest = held
+        found = self.size_of(builder.value(value.atom), ty, mask, count)
+        if not rest or isinstance(ty, TensorType):
+            return found
+        return either(
+            greater_equal(found, 0),
+            lambda inner: inner.value(found.atom),
+            lambda inner: self.size_of_first(rest, inner, count),
+        )
+
+    def _size_function(self, general: AdtType, span: Span) -> str:
+        """Return the function that finds the size of a batch in data."""
+        key = ("size", general)
+        if key in self._functions:
+            return self._functions[key]
+        name = self._functions[key] = self._store.function_name(f"{general.name}_size")
+        builder, count = Builder(span, Names()), Dim.of("batch")
+        source = self._inside(general, count)
+        assert isinstance(source, AdtType)
+        param = Var("value", source, span=span)
+
+        def case(number: int) -> Case:
+            types = self.fields(general, self._store.adts[general.name].constructors[number].name)
+            given = self._store.adts[source.name].constructors[number].name
+
+            def code(inner: Builder, fields: list[Value]) -> Value:
+                parts = [(f, t, self.full(t)) for f, t in zip(fields, types, strict=True)]
+                return self.size_of_first(parts, inner, count)
+
+            return self.fields(source, given), code
+
+        definition = self._store.adts[source.name]
+        cases = [case(number) for number in range(len(definition.constructors))]
+        body = builder.block(
+            builder.bind(match_of(builder.value(param), definition, cases), "size")
+        )
+        names = (n for d in (*_arguments(general), count) for n in sorted(d.names()))
+        params = tuple(map(DimVar, names))
+        ty = FnType((source,), INT, params)
+        self._store.functions[name] = Function((param,), body, INT, params, name, ty=ty, span=span)
+        return name
 
     def _applied(
         self,

@@ -8,16 +8,16 @@ until no assumption fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.dim_availability import shown, sizes_in
-from ...diagnostics.catalogue.batching import BatchedResult, CannotBatch
+from ...diagnostics.catalogue.batching import BatchedResult
 from ...diagnostics.diagnostic import Problem
 from ...ir.derived_types.batch_dims import axes_of, with_batch
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Batching, Expr, Function, Rule, Var, type_of
+from ...ir.expr import Batching, Call, Expr, Function, Rule, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import run
 from ...ir.types import (
@@ -30,6 +30,9 @@ from ...ir.types import (
     as_arguments,
 )
 from ...operators.builder import Builder, Value
+from ...operators.host.failing import check
+from ...operators.host.sizes import as_size
+from ...operators.primitive.compare import greater_equal
 from ...operators.primitive.view import permute
 from ..deriving.deriver import Wanted, own_params, plain_name
 from ..deriving.ruled import rule_of, without_rules
@@ -205,16 +208,18 @@ class Vectorizer:
         params: list[Var] = []
         args: list[Value] = []
         masks: list[Mask] = []
+        parts: list[tuple[Value, Type, Mask]] = []
         for param, each in zip(function.params, axes, strict=True):
             ty = type_of(param)
             new = Var(names.fresh(param.name), with_batch(ty, each, count, {}), span=param.span)
             params.append(new)
             masks.append(self._mask(ty, each))
+            parts.append((builder.value(new), ty, masks[-1]))
             args.append(_to_front(builder.value(new), ty, each))
         key = _Key(wanted.function, tuple(masks))
         batched, _ = self.callee(wanted.function, key.masks)
         mask = self._define(key) if key not in self._done else self._results[key]
-        lanes = self._size(builder, count, params, span)
+        lanes = self._size(builder, count, parts)
         type_args = (*as_arguments(function.type_params), count)
         result = _result(function)
         ty = self._forms.type(result, mask, count)
@@ -241,16 +246,20 @@ class Vectorizer:
         """Return which tensors of a parameter are batched."""
         if isinstance(ty, TupleType):
             return tuple(map(self._mask, ty.fields, axes_of(ty, axes)))
+        if isinstance(ty, RefType):
+            return self._forms.none(ty)  # from outside, the same for all elements
         is_size = isinstance(ty, SizeType)
         return axes is not None and (is_size or is_any(self._forms.full(ty)))
 
-    def _size(self, builder: Builder, count: Dim, params: list[Var], span: Span) -> Value:
+    def _size(
+        self, builder: Builder, count: Dim, parts: Sequence[tuple[Value, Type, Mask]]
+    ) -> Value:
         """Return the size of the batch."""
-        if any(count in shown(p.ty) for p in params):
+        if any(count in shown(value.ty) for value, _, _ in parts):
             return builder.size(count)
-        self.report(CannotBatch(span, "data alone", _UNSIZED, _SIZED))
-        self.problems += self._found
-        return builder.size(0)
+        found = self._batches.size_of_first(parts, builder, count)
+        builder.call(check, (greater_equal(found, 0),), {"message": _UNSIZED})
+        return builder.bind(Call(as_size, (found.atom,), ty=SizeType(count), span=builder.span))
 
     def _from_front(self, value: Value, ty: Type, mask: Mask, axes: Axes, count: Dim) -> Value:
         """Return a result with the dim of the batch where axes have it."""
@@ -271,8 +280,7 @@ class Vectorizer:
         return whole if place == 0 else permute(whole, dims=order)
 
 
-_UNSIZED: Final = "the size of the batch is not known from data alone"
-_SIZED: Final = "pass a batched tensor as well, such as `relay.arange(n)`"
+_UNSIZED: Final = "the data of a batch hold no tensor that shows its size"
 
 
 def _to_front(value: Value, ty: Type, axes: Axes) -> Value:

@@ -75,6 +75,13 @@ class Mixtures:
             return value
         return self._applied("mix", value.builder, [value.builder.size(count), value], ty, (count,))
 
+    def size_of_first(
+        self, parts: Sequence[tuple[Value, Type, Mask]], builder: Builder, count: Dim
+    ) -> Value:
+        """Return the size of the batch by the first of some values of one structure that holds a
+        tensor, -1 if none does."""
+        return self._batches.size_of_first(parts, builder, count)
+
     def uniform_of(self, value: Value, ty: Type, mask: Mask, count: Dim) -> Value:
         """Return a value whose data have one structure; elsewhere the program stops there."""
         if isinstance(ty, TupleType):

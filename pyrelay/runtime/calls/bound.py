@@ -12,7 +12,8 @@ from typing import Any, Final, Protocol, final
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import Report, RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Differentiation, Rule
+from ...ir.expr import Batching, Differentiation, Rule
+from ...ir.transforms import Options
 from ...translate.source.definition import Definition
 from ..models.records import Params, TensorRecord
 from ..values.text import describe
@@ -45,9 +46,11 @@ class Running(Protocol):
         *,
         implicit: Mapping[str, Any],
         tangents: Sequence[Any] = (),
+        mapped: tuple[Batching, ...] = (),
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments; `implicit`
-        are values by name, `tangents` those of the parameters, in forward mode."""
+        are values by name, `tangents` those of the parameters, in forward mode. With `mapped`, the
+        transform is mapped; that by the rule VMAP is the function itself."""
         ...
 
     def check_with(self, models: Sequence[Any]) -> Report:
@@ -74,21 +77,39 @@ class BoundFunction:
 
 @final
 class PureFunction:
-    """A relay function of a `Params` record and its own arguments; no model is changed."""
+    """A relay function of a `Params` record and its own arguments, or its derivative in the
+    parameters, mapped over batches; no model is changed."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(
+        self,
+        function: Any,
+        derivative: tuple[Rule, Differentiation] | None = None,
+        mapped: tuple[Batching, ...] = (),
+    ) -> None:
+        self._function: Final = function
         self._runner: Final = runner_of(function)
+        self._derivative: Final = derivative
+        self._mapped: Final = mapped
+        """How it is mapped, the innermost first."""
 
     def __call__(self, params: Params, *args: Any, **kwargs: Any) -> Any:
         """Run the function with these parameters. Raises CheckError and RunError."""
-        return self._runner.call((_params(params),), args, kwargs)
+        source = (_params(params),)
+        if self._derivative is None and not self._mapped:
+            return self._runner.call(source, args, kwargs)
+        rule, options = self._derivative or (Rule.VMAP, Differentiation())
+        return self._runner.of_models(
+            rule, source, args, options, implicit=kwargs, mapped=self._mapped
+        )
 
-    def transformed(self, rule: Rule, options: Differentiation) -> Any:
+    def transformed(self, rule: Rule, options: Options) -> Any:
         """Return a transform in the parameters: a function of the same arguments."""
-
-        def call(params: Params, *args: Any, **implicit: Any) -> Any:
-            source = (_params(params),)
-            return self._runner.of_models(rule, source, args, options, implicit=implicit)
+        if isinstance(options, Batching):
+            return PureFunction(self._function, self._derivative, (*self._mapped, options))
+        if self._derivative is not None or self._mapped:
+            runner_of(self, f"relay.{rule.value}")
+        if not rule.takes_tangents:
+            return PureFunction(self._function, (rule, options))
 
         def along(primals: Sequence[Any], tangents: Sequence[Any], **implicit: Any) -> Any:
             source, (direction,) = (_params(primals[0]),), tangents
@@ -101,7 +122,7 @@ class PureFunction:
                 tangents=(_params_like(direction),),
             )
 
-        return along if rule.takes_tangents else call
+        return along
 
 
 def _params(value: Any) -> Params:

@@ -15,11 +15,24 @@ from typing import Any, TypeAlias, final
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
-from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, RefCreate, Rule, Tuple, Var
+from ...ir.expr import (
+    Batching,
+    Call,
+    Differentiation,
+    Expr,
+    Function,
+    GlobalVar,
+    RefCreate,
+    Rule,
+    Tuple,
+    Var,
+)
+from ...ir.module import Module
 from ...ir.types import AdtType, RefType, TupleType
 from ...translate.lists.list_append import chain, empty
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation
+from ..compile.derived import derive, derive_in_models
 from ..models.model import Model
 from ..models.model_io import Models
 
@@ -40,23 +53,44 @@ class Transformed:
     options: Differentiation
     passed: Passed = ()
     """The models among the arguments."""
+    mapped: tuple[Batching, ...] = ()
+    """How the transform is mapped, the innermost first."""
 
     @property
     def path(self) -> tuple[int, ...] | None:
         """The path to the gradient of one model in the result; None where there are others, or
         values beside it in the result of a program."""
-        if self.options.has_aux or not self.options.single or self.rule.takes_tangents:
+        is_whole = self.mapped or self.rule.takes_tangents
+        if self.options.has_aux or not self.options.single or is_whole:
             return None
         return () if self.rule is Rule.GRAD else (1,)
 
 
 @lru_cache(maxsize=256)
 def transformed(
-    rule: Rule, models: int, options: Differentiation, passed: Passed = ()
+    rule: Rule,
+    models: int,
+    options: Differentiation,
+    passed: Passed = (),
+    mapped: tuple[Batching, ...] = (),
 ) -> Transformed:
     """Return a transform in the parameters of all the models of a call."""
     wrt = tuple(2 * i for i in range(models))
-    return Transformed(rule, replace(options, wrt=wrt), passed)
+    return Transformed(rule, replace(options, wrt=wrt), passed, mapped)
+
+
+def derived(module: Module, name: str, wanted: Transformed) -> tuple[Module, str]:
+    """Return a module with the entry of a transform; and its name."""
+    if wanted.rule is not Rule.VMAP:
+        module, name = derive_in_models(module, name, wanted.rule, wanted.options)
+    count = len(module.functions[name].params)
+    for batching in wanted.mapped:
+        axes = batching.in_axes
+        own = axes if isinstance(axes, tuple) else (axes,) * (count - 1)
+        # The state of the model is the same for all elements.
+        inside = replace(batching, in_axes=(*own[:1], None, *own[1:]))
+        module, name = derive(module, name, Rule.VMAP, inside)
+    return module, name
 
 
 def passed(models: Sequence[Any], values: Sequence[Any]) -> Passed:

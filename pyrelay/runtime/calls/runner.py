@@ -20,7 +20,7 @@ from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...garbage import uncollected
 from ...infer import infer
-from ...ir.expr import Differentiation, Function, Rule
+from ...ir.expr import Batching, Differentiation, Function, Rule
 from ...ir.op import Op
 from ...ir.types import TupleType
 from ...translate.names.scope import Guard, Place, Scope, nearest
@@ -36,7 +36,7 @@ from ...translate.types.number_places import Numbers, records_in, without_record
 from ..border.fast_flatten import Reader, leaf_reader
 from ..border.places import parameters_of
 from ..border.value_types import type_vars_of
-from ..compile.derived import derive_in_models, pullback_of
+from ..compile.derived import pullback_of
 from ..compile.program import Program
 from ..compile.programs import at, exporter, program_of, shown_at, translated
 from ..compile.show import Inspected
@@ -52,7 +52,14 @@ from .direct import Call, Uses
 from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
 from .made import is_made_again
-from .models_in_front import Transformed, passed, transformed, with_models_in_front, without
+from .models_in_front import (
+    Transformed,
+    derived,
+    passed,
+    transformed,
+    with_models_in_front,
+    without,
+)
 from .parameters import Parameters, signature_of
 
 _OF_MODELS: Final = (Model, TensorRecord, Models)
@@ -137,19 +144,24 @@ class Runner(Inspected):
         *,
         implicit: Mapping[str, Any],
         tangents: Sequence[Any] = (),
+        mapped: tuple[Batching, ...] = (),
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
         tuple or a list contains; anything else is the only one. `implicit` are values by name;
-        `tangents` those of the parameters of each model, in forward mode."""
+        `tangents` those of the parameters of each model, in forward mode. With `mapped`, the
+        transform is mapped; that by the rule VMAP is the function itself."""
         bound = self._parameters.bind(self._parameters.apart(args), implicit, is_transform=True)
-        expect_trainable(models)
+        if rule is not Rule.VMAP:
+            expect_trainable(models)
         found = passed(models, bound.values)
-        wanted = transformed(rule, len(models), options, found)
+        wanted = transformed(rule, len(models), options, found, mapped)
         compiled = self._entry(models, bound, wanted)
         values = without(bound.values, found) if found else bound.values
         bound = compiled.completed(bound._replace(values=values))
         result = self._run(compiled, models, bound, tangents)
         result = compiled.recorded(result, models, bound)
+        if rule is Rule.VMAP:
+            return result
         if compiled.parts is None:
             return _with_grads(rule, result, models, options)
         if rule is Rule.GRAD:
@@ -333,6 +345,8 @@ class Runner(Inspected):
         self, translation: Translation, program: Program, transformed: Transformed | None
     ) -> Numbers:
         """Return where numbers are Python's own in the result of a program."""
+        if transformed is not None and transformed.mapped:
+            return None  # numbers side by side are tensors
         if transformed is not None:
             numbers = translation.numbers.result
             return of_models(transformed.rule, numbers, transformed.options)
@@ -414,7 +428,7 @@ def _program(translation: Translation, transformed: Transformed | None) -> Progr
     data = UserData.of(translation.data)
     if transformed is None:
         return Program(module, name, data)
-    module, name = derive_in_models(module, name, transformed.rule, transformed.options)
+    module, name = derived(module, name, transformed)
     # Gradients beside Python's own numbers are made whole.
     gradients = transformed.path if translation.numbers.result is None else None
     return Program(module, name, data, gradients=gradients)

@@ -8,7 +8,7 @@ import torch
 from torch.func import grad, vmap
 from torch.nn import functional
 
-from pyrelay import Dim, Float, Int, Params, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Params, Tensor, relay, relay_model
 
 N, M, K = Dim("N"), Dim("M"), Dim("K")
 
@@ -82,3 +82,41 @@ def test_an_ensemble_is_one_call() -> None:
     wanted = [torch_loss({n: p * s for n, p in params.items()}, x, y) for s in scales]
     found = of_scaled(model.params, scales, x, y)
     torch.testing.assert_close(found, torch.stack(wanted), rtol=1e-4, atol=1e-5)
+
+
+@relay
+def of_models(model: Model[lenet], x: Tensor[Float, (M, N, 1, 28, 28)]):
+    return relay.vmap(lambda batch: model(batch))(x)
+
+
+def test_a_model_is_mapped_over_batches() -> None:
+    model = relay.create_model(lenet, seed=0)
+    x = images(4)[0].reshape(2, 2, 1, 28, 28)
+    torch.testing.assert_close(of_models(model, x), torch.stack([model(each) for each in x]))
+
+
+def test_an_ensemble_of_a_script_is_one_call() -> None:
+    models = [relay.create_model(lenet, seed=seed) for seed in range(3)]
+    x, y = images(4)
+    members = relay.tree_map(lambda *each: torch.stack(each), *(m.params for m in models))
+    ensemble = relay.vmap(relay.with_params(lenet), in_axes=(0, None))
+    wanted = torch.stack([model(x) for model in models])
+    torch.testing.assert_close(ensemble(members, x), wanted, rtol=1e-4, atol=1e-5)
+    losses, slopes = relay.vmap(
+        relay.value_and_grad(relay.with_params(loss)), in_axes=(0, None, None)
+    )(members, x, y)
+    for number, model in enumerate(models):
+        value, gradient = relay.value_and_grad(model, loss, (x, y))
+        torch.testing.assert_close(losses[number], value, rtol=1e-4, atol=1e-5)
+        for name, slope in gradient.items():
+            torch.testing.assert_close(slopes[name][number], slope, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_of_each_example_in_a_script() -> None:
+    model = relay.create_model(lenet, seed=0)
+    x, y = images(3)
+    mapped = relay.vmap(relay.grad(relay.with_params(loss)), in_axes=(None, 0, 0))
+    found = mapped(model.params, x[:, None], y[:, None])
+    wanted = of_each(model.params, x[:, None], y[:, None])
+    for mine, other in zip(found.values(), wanted, strict=True):
+        torch.testing.assert_close(mine, other)

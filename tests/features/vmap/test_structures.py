@@ -107,6 +107,20 @@ def collected(x: Number, n: Int) -> Number:
 
 
 @relay
+def list_in_a_cell(x: Number, n: Int) -> Number:
+    values = relay.ref([x])
+
+    def push(v: Number) -> Int:
+        values.value = [*values.value, v] if v > 0.0 else values.value
+        return len(values.value)
+
+    count = 0
+    for i in range(n):
+        count += push(x - i)
+    return sum(values.value) + count
+
+
+@relay
 def optional(x: Number, n: Int) -> Number:
     found: Number | None = None
     if x > 0.0:
@@ -181,6 +195,7 @@ PROGRAMS = [
     guarded,
     either_list,
     collected,
+    list_in_a_cell,
     optional,
     record,
     enumerated,

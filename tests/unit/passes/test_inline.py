@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+import torch
 
 from pyrelay.ir.expr import Call, Function, GlobalVar
 from pyrelay.ir.module import Module
@@ -10,6 +13,8 @@ from pyrelay.ir.traverse import free_globals, post_order
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.closures import first_order
 from pyrelay.passes.simplify.inline import SMALL, inline
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.unit.passes.programs import ARGUMENTS, body_of, evaluate, normal, program, value
 
 BIG = " + ".join(["sin(%x)"] * SMALL)
@@ -103,6 +108,26 @@ def test_a_size_found_at_each_call_is_another_each_time() -> None:
     """)
     names = {str(b.ty) for b in post_order(module.functions["main"]) if "nonzero" in str(b.ty)}
     assert len({n for n in names if "int64" in n}) == 2
+
+
+def test_a_size_found_by_the_callee_is_not_that_of_the_same_name_in_the_caller() -> None:
+    text = to_text(
+        normal("""
+            def @count[N: Dim](%x: Tensor[(N,), float32]) -> Tensor[(N,), float32] {
+              let %where = nonzero(%x > 0.0);
+              full(size=(N,), fill_value=1.0, dtype=float32)
+                * sum(full(size=({ dim_size(%where, dim=0) },), fill_value=1.0, dtype=float32))
+            }
+            def @main[N: Dim](%x: Tensor[(N,), float32]) {
+              let %where = nonzero(%x > 0.5);
+              @count(full(size=({ dim_size(%where, dim=0) },), fill_value=-1.0, dtype=float32))
+            }
+        """)
+    )
+    module = inline(parse_module(re.sub(r"\bnonzero_\d+", "found", text)), "main")
+    verify(module, Stage.ANF)
+    x = torch.tensor([0.0, 1.0, 2.0])
+    assert torch.equal(evaluate(module, "main", (x,)), torch.zeros(2))
 
 
 def test_a_size_that_the_caller_cannot_tell_keeps_the_call() -> None:
