@@ -30,6 +30,7 @@ from .models.optimizers import OptimizerGuard, OptimizerUse, Recipe
 from .names.flow import annotated_names
 from .names.scope import MISSING, Guard, Place, Scope, is_frozen
 from .source.definition import Definition, Implicit, Meaning, StaticValue
+from .source.residual import Residual
 from .source.signature import (
     Parameter,
     Signature,
@@ -95,6 +96,8 @@ class Program:
         self._optimizers: Final[dict[OptimizerUse, None]] = {}
         self.functions: Final[dict[str, Function]] = {}
         self.data: Final = DataTypes(self.report)
+        self.residuals: Final[dict[Residual, str]] = {}
+        """The names of the specialised functions that the program contains."""
         self.exports: Final[dict[str, Instance]] = {}
         """The models that the program exports, by the data type of the exported values."""
         self.passed: Final[dict[str, Expr]] = {}

@@ -25,6 +25,7 @@ from ...ir.traverse import let
 from ...ir.types import ITERABLE, RefType, subtypes
 from ...passes.partial_eval import partially_evaluated
 from ...translate.source.definition import Definition, DerivedFunction, function_of
+from ...translate.source.residual import Residual
 from ...translate.source.signature import Parameter as Declared
 from ...translate.translator import Translation
 from ...translate.types.annotation import type_names
@@ -38,7 +39,8 @@ from ..compile.evaluator import evaluate
 from ..compile.program import Program
 from ..compile.programs import program_of, translated
 from ..compile.show import Inspected
-from ..values.representation import UserData
+from ..values.constant import constant_of
+from ..values.representation import Instances, UserData
 from .entry import Entry
 from .fixed_values import Fixed
 from .parameters import signature_of
@@ -93,6 +95,14 @@ class Specialised(Inspected):
     def source_text(self) -> str:
         """The text of the function and everything it reaches."""
         return str(self._given)
+
+    @cached_property
+    def __relay__(self) -> Residual:
+        """The function as programs see it that mention it."""
+        known = self._data.representations.items()
+        classes = {n: r.classes for n, r in known if isinstance(r, Instances)}
+        fixed = tuple(None if t.requires_grad else constant_of(t) for t in self._tensors)
+        return Residual(self.__name__, self._given, self._entry_name, classes, fixed)
 
     @cached_property
     def program(self) -> Program:

@@ -22,15 +22,20 @@ class Const:
 
     def __init__(self, value: torch.Tensor) -> None:
         self.value: Final = value
-        ty = tensor_type(value, "relay.const")
-        assert isinstance(ty.dtype, DType)
-        flat = value.detach().cpu().contiguous().reshape(-1)
-        data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        elements = TensorData(ty.dtype, tuple(value.shape), data)
-        self.__relay__: Final = Constant(elements, ty, span=NOWHERE)
+        self.__relay__: Final = constant_of(value)
 
     def __repr__(self) -> str:
         return f"relay.const({describe(self.value)})"
+
+
+def constant_of(value: torch.Tensor) -> Constant:
+    """Return the elements of a tensor as a constant."""
+    ty = tensor_type(value, "relay.const")
+    assert isinstance(ty.dtype, DType)
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+    elements = TensorData(ty.dtype, tuple(value.shape), data)
+    return Constant(elements, ty, span=NOWHERE)
 
 
 def const(value: Any) -> Const:

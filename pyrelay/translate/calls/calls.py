@@ -54,6 +54,7 @@ from ..names.mentions import refuse_value
 from ..names.scope import nearest
 from ..names.static import static_value
 from ..source.definition import Definition, DerivedFunction, meaning
+from ..source.residual import Residual
 from ..subset.migration_hints import (
     NOT_YET,
     OF_BUILTINS,
@@ -68,6 +69,7 @@ from .gradients import RULES, gradient_call, operands
 from .library import library_call
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
 from .operators import operator_call
+from .residual_calls import residual_call
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
 from .user_rules import applied_rules, checkpoint_call
 
@@ -152,6 +154,8 @@ def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:
             return (yield definition_call(cx, node, definition))
         case DerivedFunction() as function:
             return (yield derived_call(cx, node, function))
+        case Residual() as residual:
+            return (yield residual_call(cx, node, residual))
         case Intrinsic() as intrinsic:
             return (yield _intrinsic_call(cx, node, intrinsic, known.value))
         case Maker() as maker:

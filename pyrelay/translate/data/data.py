@@ -132,6 +132,10 @@ class DataTypes:
         """The data types by their names in the module, in order of definition."""
         return {t.name: t for t in self._types.values()}
 
+    def fresh_name(self, hint: str) -> str:
+        """Return a name for a data type that is no user's."""
+        return self._names.fresh(hint)
+
     def constructor(self, cls: type, seen: Namespace, span: Span) -> DataConstructor | None:
         """Return the constructor that a class is; None where it is none, which is reported.
 

@@ -43,9 +43,11 @@ from ..models.optimizers import Recipe
 from ..models.passed_models import model_arguments, pass_on
 from ..source.definition import Definition, DerivedFunction, Implicit, meaning
 from ..source.derived import derived_signature
+from ..source.residual import Residual
 from ..source.signature import Parameter, Signature
 from .atoms import again
 from .environment import Bound, Static
+from .residuals import residual_mention
 from .scope import MISSING, is_data, is_frozen
 
 T = TypeVar("T")
@@ -67,7 +69,7 @@ def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
     return lift(cx, entry.static, name, span)
 
 
-def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
+def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:  # noqa: C901  one a meaning
     """Return a Python value as an expression; one that has no meaning is reported."""
     value = static.value
     of_prelude = library_value(value)
@@ -90,6 +92,8 @@ def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
             return _operator(cx, op, span)
         case Definition() | DerivedFunction() as function:
             return mention(cx, function, span)
+        case Residual() as residual:
+            return residual_mention(cx, residual, span)
         case Implicit() as implicit:
             found = cx.supplied.get(implicit)
             return again(found) if found is not None else refuse_value(cx, value, name, span)

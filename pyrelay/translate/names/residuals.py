@@ -1,0 +1,48 @@
+"""Mentions of specialised functions, whose programs become part of the program."""
+
+from __future__ import annotations
+
+from ...diagnostics.catalogue.captures import CapturedObject
+from ...diagnostics.source import Span
+from ...ir.expr import Call, Expr, Function, GlobalVar, Var
+from ...ir.module import Module
+from ...ir.rename import rename
+from ...prelude.library import library
+from ..context import Context
+from ..source.residual import Residual
+
+
+def residual_mention(cx: Context, residual: Residual, span: Span) -> Expr:
+    """Return a specialised function as a value."""
+    if None in residual.fixed:
+        kind = "specialised function with a tensor that requires a gradient"
+        instead = "pass the tensor as an argument of the function"
+        return cx.refuse(CapturedObject(span, residual.name, kind, instead))
+    callee = GlobalVar(_linked(cx, residual, span), span=span)
+    if not residual.fixed:
+        return callee
+    params = tuple(Var(name, span=span) for name in residual.names)
+    fixed = (c for c in residual.fixed if c is not None)
+    return Function(params, Call(callee, (*params, *fixed), span=span), span=span)
+
+
+def _linked(cx: Context, residual: Residual, span: Span) -> str:
+    """Return the name under which the program has the entry of a specialised function."""
+    program = cx.program
+    if residual in program.residuals:
+        return program.residuals[residual]
+    module, known = residual.module, library()
+    names = {n: program.fresh_name(n) for n in module.functions}
+    names |= {n: n for n in known.adts}
+    for name, classes in residual.classes.items():
+        for cls in classes:
+            constructor = cx.constructor(cls, span)
+            names[name] = name if constructor is None else constructor.adt
+    own = [n for n in module.adts if n not in names]
+    names |= {n: program.data.fresh_name(n) for n in own}
+    taken = Module(dict(module.functions), {n: module.adts[n] for n in own})
+    added = rename(taken, names.__getitem__)
+    program.functions.update(added.functions)
+    program.data.adts.update(added.adts)
+    program.residuals[residual] = names[residual.entry]
+    return names[residual.entry]
