@@ -60,6 +60,7 @@ from pyrelay.operators.builder import Builder, Value
 from pyrelay.operators.table import BY_NAME
 from pyrelay.text.printer import to_text
 from tests.cell_steps import CellSteps
+from tests.output_steps import OutputSteps
 from tests.program_scopes import Scope
 
 SIZES = ("N", "M")
@@ -121,13 +122,17 @@ def programs(
     allow_control: bool = True,
     differentiable: bool = False,
     effects: bool = False,
+    output: bool = False,
 ) -> Program:
     """Draw a program of up to `size` statements, and as many in each function and branch inside.
 
     A differentiable one has float64 inputs, a scalar result and, almost everywhere, a derivative.
+    One with output prints, and may stop.
     """
     dtype = float64 if differentiable else draw(st.sampled_from((float32, float64)))
     maker = _Maker(draw, dtype, control=allow_control, smooth=differentiable, effects=effects)
+    if output:
+        maker.steps += OutputSteps(maker).all
     module = maker.program(draw(st.integers(1, size)), scalar=differentiable)
     sizes = {name: draw(st.integers(1, 3)) for name in SIZES}
     return Program(
@@ -173,9 +178,9 @@ class _Maker:
             self._recursion,
             self._fold,
         ]
-        self._steps = straight + (control_steps if control else [])
+        self.steps: list[Step] = straight + (control_steps if control else [])
         self._cells = CellSteps(self, dtype, self._adts) if effects else None
-        self._steps += [] if self._cells is None else self._cells.all
+        self.steps += [] if self._cells is None else self._cells.all
 
     # Whole programs
 
@@ -208,7 +213,7 @@ class _Maker:
 
     def _fill(self, scope: Scope, size: int) -> None:
         for _ in range(size):
-            value = self.choose(self._steps)(scope)
+            value = self.choose(self.steps)(scope)
             if value is not None:
                 scope.values.append(value)
 
