@@ -2,8 +2,8 @@
 
 The library is torch's: its BLAS, whose functions torch's own library exports on some platforms.
 Where sizes are met for the first time, both ways of the very kernel are timed, and what is faster
-is kept on disk (`autotuning`); a measurement that others disturbed decides nothing. Sizes that are
-open and close to each other share a measurement.
+is kept on disk (`autotuning`); a measurement that others disturbed decides for this process alone.
+Sizes that are open and close to each other share a measurement.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class RouteChoice:
         run = self._library.function(name, [ctypes.c_void_p], ctypes.c_int64)
         calls = {w: partial(run, f.address) for w, f in zip(_WAYS, frames[0], strict=True)}
         found = fastest(calls, ())
-        winner = found.name if found.is_sure else "own"
+        winner = found.name
         _known[key] = winner
         if found.is_sure:
             keep(key, winner)

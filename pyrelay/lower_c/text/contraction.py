@@ -26,7 +26,7 @@ from .block import Block
 from .cost import cost_of
 from .emit import BY_LIBRARY, KernelText
 from .kernel import Kernel, Route
-from .library import can_call, found_sums, product_loop
+from .library import BLOCKS, blocks_of, can_call, chosen, product, tile_size_lines
 from .loops import indented
 from .reduced_sums import PLACE, write_beside, write_rows_of_sums
 from .sides import Columns, Side, fewest_packed, is_readable
@@ -81,31 +81,35 @@ class _Contraction:
         self._column: Final = kernel.fresh("j")
         self._along: Final = {c: kernel.fresh("k") for c in plan.loops.values()}
         kernel.take(
-            *("rows", "columns", "tile", "tiles_m", "tiles_n", "left", "row", "column", "p", "q"),
-            *("pitch", BY_LIBRARY),
+            *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q"),
+            *("high", "wide", "pitch", BY_LIBRARY, BLOCKS),
         )
         axes = [("batch", self._batch), ("m", self._row), ("n", self._column)]
         self._axes: Final = [Axis(c, t, None) for c, t in (*axes, *self._along.items())]
         self._scratch = 0
         self._kinds: Final[set[str]] = set()
         """The functions for tiles of columns that are not packed."""
+        self._has_rest = True
+        """Whether anything is made of sums that a library has stored."""
         self._is_routed: Final = routed and not layout.is_wide
 
     def kernel(self) -> Kernel:
         """Return the kernel."""
         plan, code = self._plan, self._code
         pairs = [self._sides(s) for s in plan.sums]
-        by_library = self._by_library(pairs)
+        loaded = {s.result: self._stored_sum() for s in plan.sums} if plan.reductions else {}
+        rooms = self._rooms(pairs, loaded)
         sides = [(a, self._columns(s, b)) for s, (a, b) in zip(plan.sums, pairs, strict=True)]
+        stores = [] if plan.reductions else self._whole_stores()
+        self._tiles(sides, rooms, stores, loaded)
         if plan.reductions:
-            loaded = {s.result: self._stored_sum() for s in plan.sums}
-            self._tiles(sides, by_library, [], loaded)
             write_rows_of_sums(code, plan, loaded)
-        else:
-            stores = [store for store, is_whole in plan.stores if is_whole]
-            self._tiles(sides, by_library, stores, {})
         write_beside(code, plan)
         return code.finish(before=self._tile_functions())
+
+    def _whole_stores(self) -> list[Store]:
+        """Return what is stored for each place of the result."""
+        return [store for store, is_whole in self._plan.stores if is_whole]
 
     def _size(self, dim: Dim) -> Text:
         return self._code.dims.size(dim)
@@ -126,31 +130,42 @@ class _Contraction:
     def _columns(self, made: Sum, side: Side | None) -> Columns:
         return Columns(self._packed(made.sides[1], made.along, side), side)
 
-    def _by_library(self, pairs: Sequence[tuple[Side, Side | None]]) -> list[str]:
-        """Write the passes in which a library computes the sums, if it can; return where they
-        are."""
+    def _rooms(
+        self, pairs: Sequence[tuple[Side, Side | None]], loaded: Mapping[Term, Term]
+    ) -> list[str]:
+        """Return where a library stores each sum, if it can compute them: where the sum itself is
+        stored, or in scratch. `loaded` are as for `_tiles`."""
         plan, sorts = self._plan, self._plan.sorts
-        has_tiles = bool(plan.reductions) or any(is_whole for _, is_whole in plan.stores)
+        has_tiles = bool(plan.reductions) or bool(self._whole_stores())
         if not (self._is_routed and has_tiles and can_call(self._dtype, pairs)):
             return []
         shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
         summed = tuple(self._count(made.along) for made in plan.sums)
         forms = tuple(f"{a.own.text == '1'} {b.own.text == '1'}" for a, b in pairs if b)
+        rooms = self._stored_as_they_are(loaded)
+        self._has_rest = not rooms
         begin = self._scratch
-        numbers = tuple(range(begin, begin + len(pairs)))
+        if self._has_rest:
+            rooms = [self._room(shape, "products_at") for _ in pairs]
+        numbers = tuple(range(begin, self._scratch))
         self._code.route = Route(self._dtype, shape, summed, forms, numbers)
-        rooms: list[str] = []
-        for (first, second), count in zip(pairs, summed, strict=True):
-            assert second is not None
-            rooms.append(self._room(shape, "products_at"))
-            sizes = (*shape, count)
-            lines = product_loop(
-                self._code, self._dtype, self._batch, (first, second), sizes, rooms[-1]
-            )
-            rows = f"{BY_LIBRARY} ? {self._size(shape[1])} : 0"
-            cost = (shape[2].constant or _USUAL) * (count.constant or _USUAL) // self._code.lanes
-            self._code.loop(f"_{rooms[-1]}", rows, cost, lines)
+        self._code.compute(*blocks_of(self._code, shape, summed))
         return rooms
+
+    def _stored_as_they_are(self, loaded: Mapping[Term, Term]) -> list[str]:
+        """Return where each sum is stored, if nothing else is made of them before all are."""
+        if loaded:
+            found = [loaded[s.result].detail for s in self._plan.sums]
+            return [str(access.operand) for access in found if isinstance(access, Access)]
+        stores = {store.term: store for store in self._whole_stores()}
+        sums = [stores.get(s.result) for s in self._plan.sums]
+        if len(self._plan.stores) != len(sums) or len(stores) != len(sums):
+            return []
+        at = self._place_of_sum()
+        simple = [s for s in sums if s is not None and s.at == at and s.target.dtype == self._dtype]
+        if len(simple) < len(sums):
+            return []
+        return [self._code.argument(s.target, s.name) for s in simple]
 
     def _count(self, along: str) -> Dim:
         """Return the size of what is summed along a coordinate."""
@@ -287,12 +302,13 @@ class _Contraction:
     def _tiles(
         self,
         sides: Sequence[tuple[Side, Columns]],
-        by_library: Sequence[str],
+        rooms: Sequence[str],
         stores: Sequence[Store],
         loaded: Mapping[Term, Term],
     ) -> None:
-        """Write the loop over tiles: their sums, and what is stored that is made of them. `loaded`
-        are sums that are stored themselves, with the terms that load them later."""
+        """Write the loop over tiles: their sums, and what is stored that is made of them. Those of
+        a library are larger, and it stores their sums in `rooms`. `loaded` are sums that are
+        stored themselves, with the terms that load them later."""
         plan, code, sorts = self._plan, self._code, self._plan.sorts
         if not stores and not loaded:
             return
@@ -311,17 +327,17 @@ class _Contraction:
         lines = [
             *outer.lines,
             f"{c} {', '.join(f'{s}[{high * width}]' for s in sums)};",
-            f"const int64_t tiles_m = ({rows} + {high - 1}) / {high};",
-            f"const int64_t tiles_n = ({columns} + {width - 1}) / {width};",
+            *tile_size_lines(high, width, has_library=bool(rooms)),
+            f"const int64_t tiles_m = ({rows} + high - 1) / high;",
+            f"const int64_t tiles_n = ({columns} + wide - 1) / wide;",
             "for (int64_t tile = begin; tile < end; tile++) {",
             f"    const int64_t {self._batch} = tile / (tiles_m * tiles_n);",
-            f"    const int64_t first = tile % tiles_m * {high};",
-            f"    const int64_t column = tile / tiles_m % tiles_n * {width};",
-            f"    const int64_t rows = {rows} - first < {high} ? {rows} - first : {high};",
-            f"    const int64_t left = {columns} - column;",
-            f"    const int64_t columns = left < {width} ? left : {width};",
+            "    const int64_t first = tile % tiles_m * high;",
+            "    const int64_t column = tile / tiles_m % tiles_n * wide;",
+            f"    const int64_t rows = relay_least_i64({rows} - first, high);",
+            f"    const int64_t columns = relay_least_i64({columns} - column, wide);",
         ]
-        lines += indented(self._sums_of_tile(sums, sides, by_library))
+        lines += indented(self._sums_of_tile(sums, sides, rooms))
         lines += [
             *indented(batch.lines),
             "    for (int64_t row = 0; row < rows; row++) {",
@@ -337,25 +353,46 @@ class _Contraction:
         if sorts.batch.count != ONE:
             tiles = f"{self._size(sorts.batch.count)} * {tiles}"
         summed = sum((c.constant or _USUAL) for c in plan.loops)
-        cost = high * self._vectors * (summed + cost_of(code.terms, plan.roots))
+        cost = str(high * self._vectors * (summed + cost_of(code.terms, plan.roots)))
+        if rooms:
+            tiles, cost = chosen(f"{BLOCKS}.count", tiles), chosen(f"{BLOCKS}.cost", cost)
         code.loop("", tiles, cost, lines)
 
     def _sums_of_tile(
         self,
         names: Sequence[str],
         sides: Sequence[tuple[Side, Columns]],
-        by_library: Sequence[str],
+        rooms: Sequence[str],
     ) -> list[str]:
-        """Return the lines that compute the sums of a tile, or find those of a library."""
+        """Return the lines that compute the sums of a tile."""
         sorts, c = self._plan.sorts, element_of(self._dtype).c
         calls: list[str] = []
         for made, name, pair in zip(self._plan.sums, names, sides, strict=True):
             calls += self._call(made, name, *pair)
-        if not by_library:
+        if not rooms:
             return calls
-        places = self._batch, self._inner(sorts.rows.count), self._inner(sorts.columns.count)
-        found = found_sums(c, places, self._width, names, by_library)
-        return [*found, f"if (!{BY_LIBRARY}) {{", *indented(calls), "}"]
+        rows, columns = self._inner(sorts.rows.count), self._inner(sorts.columns.count)
+        at = f"({self._batch} * {rows} + first) * {columns} + column"
+        found = [f"const int64_t pitch = {chosen(columns, str(self._width))};"]
+        products: list[str] = []
+        for made, name, room, (first, second) in zip(
+            self._plan.sums, names, rooms, sides, strict=True
+        ):
+            found.append(f"const {c} *{name}_from = {chosen(f'{room} + {at}', name)};")
+            assert second.side is not None
+            count = self._size(self._count(made.along))
+            to = f"{room} + {at}, {columns}"
+            products.append(product(c, self._batch, (first, second.side), count, to))
+        if not self._has_rest:
+            products.append("continue;")
+        return [
+            *found,
+            f"if ({BY_LIBRARY}) {{",
+            *indented(products),
+            "} else {",
+            *indented(calls),
+            "}",
+        ]
 
     def _tile_sum(self, made: Sum, lane: Block) -> str:
         """Have lanes read a sum from those of a tile; return the name of these."""
@@ -435,9 +472,15 @@ class _Contraction:
         """Return the term that loads a sum from where the loop over tiles stores it."""
         sorts = self._plan.sorts
         shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
-        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(PLACE, shape, strict=True)]
-        access = Access(self._room(shape, "sums_at"), linear(index, shape), self._dtype)
+        access = Access(self._room(shape, "sums_at"), self._place_of_sum(), self._dtype)
         return self._plan.supplier.terms.make("load", dtype=self._dtype, detail=access)
+
+    def _place_of_sum(self) -> Dim:
+        """Return where a sum lies among all, row by row."""
+        sorts = self._plan.sorts
+        shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
+        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(PLACE, shape, strict=True)]
+        return linear(index, shape)
 
     def _store_sum(self, lane: Block, total: Term, load: Term) -> None:
         """Write the store of a sum where a term loads it later."""

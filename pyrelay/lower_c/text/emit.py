@@ -46,7 +46,7 @@ BY_LIBRARY: Final = "by_library"
 class _Loop:
     name: str
     count: str
-    cost: int
+    cost: int | str
     lines: tuple[str, ...]
 
 
@@ -68,6 +68,7 @@ class KernelText(KernelCode):
         self.may_fail = False
         self.route: Route | None = None
         self._loops: Final[list[_Loop]] = []
+        self._computed: Final[list[tuple[str, str, str]]] = []
         self.dims: Final = DimText(
             places, self.operands, self.argument, self._scalar, Syntax("/", "relay_most_i64")
         )
@@ -131,7 +132,11 @@ class KernelText(KernelCode):
     def _scalar(self, name: str) -> str:
         return f"relay_{name}_i64"
 
-    def loop(self, suffix: str, count: str, cost: int, lines: Sequence[str]) -> None:
+    def compute(self, kind: str, name: str, value: str) -> None:
+        """Add a variable of a C type, whose value is computed before the loops."""
+        self._computed.append((kind, name, value))
+
+    def loop(self, suffix: str, count: str, cost: int | str, lines: Sequence[str]) -> None:
         """Add a loop over `count` places, each of which takes about as long as `cost` additions of
         vectors; in its lines `begin` and `end` bound the places."""
         self._loops.append(_Loop(f"{self.function_name}{suffix}", count, cost, tuple(lines)))
@@ -146,6 +151,9 @@ class KernelText(KernelCode):
             declared.append(f"int64_t {BY_LIBRARY}")
             names.append(BY_LIBRARY)
         struct = f"struct {self.function_name}"
+        head = f"void {self.function_name}({', '.join(('relay_run *run', *declared))})"
+        declared += [f"{kind} {name}" for kind, name, _ in self._computed]
+        names += [name for _, name, _ in self._computed]
         lines = [f"{struct} {{", "    relay_run *run;", *(f"    {d};" for d in declared), "};", ""]
         for loop in self._loops:
             lines += [
@@ -156,8 +164,8 @@ class KernelText(KernelCode):
                 "}",
                 "",
             ]
-        head = f"void {self.function_name}({', '.join(('relay_run *run', *declared))})"
         lines.append(f"KERNEL {head} {{")
+        lines += [f"    const {kind} {name} = {value};" for kind, name, value in self._computed]
         lines.append(f"    const {struct} given = {{{', '.join(('run', *names))}}};")
         lines += [
             f"    relay_in_parts(run, {loop.name}_part, &given, {loop.count}, {loop.cost});"

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 from ...ir.dims import Dim
 from ...ir.types import DType, float32, float64
 from ...kernels.plans.text import Text
-from ..math import element_of
 from .emit import BY_LIBRARY, KernelText
 from .sides import Side
 
@@ -26,9 +25,9 @@ LIBRARY: Final = """\
     /* Stores m rows of n sums of k products: row i of p, column j of q. */ \\
     static void relay_product_##element( \\
         int64_t m, int64_t n, int64_t k, const element *p, int64_t p_step, int p_turned, \\
-        const element *q, int64_t q_step, int q_turned, element *sums \\
+        const element *q, int64_t q_step, int q_turned, element *sums, int64_t sums_step \\
     ) { \\
-        int rows = m, columns = n, count = k, step = n; \\
+        int rows = m, columns = n, count = k, step = sums_step; \\
         int p_apart = p_step > 0 ? p_step : 1, q_apart = q_step > 0 ? q_step : 1; \\
         element one = 1, zero = 0; \\
         if (m > 0 && n > 0) \\
@@ -39,6 +38,25 @@ LIBRARY: Final = """\
 
 RELAY_PRODUCT(float, relay_sgemm)
 RELAY_PRODUCT(double, relay_dgemm)
+
+typedef struct { int64_t rows, columns, count, cost; } relay_blocks;
+
+/* Divides sums of `work` vectors into blocks: few, since a library copies its operands for each of
+   them, but one for each thread, and small enough to be in the cache until something is made of
+   them. */
+static relay_blocks relay_blocks_of(
+    relay_run *run, int64_t batch, int64_t rows, int64_t columns, int64_t work
+) {
+    int64_t threads = run->parallel ? run->most_threads() : 1;
+    if (threads > work / RELAY_LEAST) threads = work / RELAY_LEAST;
+    int64_t high = rows, wide = columns, count = batch;
+    while (batch > 0 && (count < threads || high * wide > 65536) && high * wide > 2048) {
+        if (high >= wide) high = (high / 2 + 7) / 8 * 8;
+        else wide = (wide / 2 + 15) / 16 * 16;
+        count = batch * ((rows + high - 1) / high) * ((columns + wide - 1) / wide);
+    }
+    return (relay_blocks){high > 0 ? high : 1, wide > 0 ? wide : 1, count, work / (count + 1)};
+}
 """
 
 USE_LIBRARY: Final = """\
@@ -48,8 +66,10 @@ void relay_use_library(void *single, void *twice) {
 }
 """
 
+BLOCKS: Final = "blocks"
+"""The name of the blocks into which a library's work is divided."""
+
 _Pair: TypeAlias = tuple[Side, Side]
-_Sizes: TypeAlias = tuple[Dim, Dim, Dim, Dim]
 
 
 def can_call(dtype: DType, pairs: Sequence[tuple[Side, Side | None]]) -> bool:
@@ -65,48 +85,40 @@ def _lies_along(side: Side) -> bool:
     return (one == "1" and other != "0") or (other == "1" and one != "0")
 
 
-def product_loop(
-    code: KernelText,
-    dtype: DType,
-    batch: str,
-    pair: _Pair,
-    sizes: _Sizes,
-    room: str,
-) -> list[str]:
-    """Return the lines that store the sums of the rows from `begin` to `end` in `room`, for each
-    place of the batch; `sizes` are those of the batch, rows, columns, and of what is summed."""
+def chosen(library: str, own: str) -> str:
+    """Return the expression of what depends on the route."""
+    return f"({BY_LIBRARY} ? {library} : {own})"
+
+
+def blocks_of(
+    code: KernelText, shape: tuple[Dim, Dim, Dim], summed: Sequence[Dim]
+) -> tuple[str, str, str]:
+    """Return the type, the name and the value of the blocks into which a library's work is
+    divided."""
+    batch, rows, columns = map(code.dims.size, shape)
+    total = " + ".join(str(code.dims.size(s)) for s in summed)
+    inner = f"{batch.inside(7)} * {rows.inside(7)} * {columns.inside(7)}"
+    work = f"{inner} * ({total}) / {code.lanes}"
+    value = f"relay_blocks_of(run, {batch}, {rows}, {columns}, {work})"
+    return "relay_blocks", BLOCKS, value
+
+
+def tile_size_lines(rows: int, columns: int, *, has_library: bool) -> list[str]:
+    """Return the lines that find the size of a tile: its own, or that of a library."""
+    high, wide = str(rows), str(columns)
+    if has_library:
+        high, wide = chosen(f"{BLOCKS}.rows", high), chosen(f"{BLOCKS}.columns", wide)
+    return [f"const int64_t high = {high}, wide = {wide};"]
+
+
+def product(element: str, batch: str, pair: _Pair, count: Text, to: str) -> str:
+    """Return the call that stores the sums of `rows` rows from `first` on, and of as many columns
+    from `column` on as `columns`."""
     p, q = pair
-    count, rows, columns, summed = map(code.dims.size, sizes)
-    function = f"relay_product_{element_of(dtype).c}"
-    p_at = f"{p.pointer} + {batch} * {p.batch.inside(7)} + begin * {p.own.inside(7)}"
-    q_at = f"{q.pointer} + {batch} * {q.batch.inside(7)}"
-    to = f"{room} + ({batch} * {rows.inside(7)} + begin) * {columns.inside(7)}"
-    given = ", ".join(
-        (
-            *("end - begin", str(columns), str(summed)),
-            *(p_at, str(_step(p)), _flag(p.along)),
-            *(q_at, str(_step(q)), _flag(q.own)),
-            to,
-        )
-    )
-    return [
-        f"for (int64_t {batch} = 0; {batch} < {count}; {batch}++) {{",
-        f"    {function}({given});",
-        "}",
-    ]
-
-
-def found_sums(
-    element: str, places: tuple[str, str, str], width: int, own: Sequence[str], rooms: Sequence[str]
-) -> list[str]:
-    """Return the lines that find the sums of a tile: its own, which are rows of `width`, or those
-    of the library. `places` are the place in the batch, and how many rows and columns there are."""
-    batch, rows, columns = places
-    at = f"({batch} * {rows} + first) * {columns} + column"
-    lines = [f"const int64_t pitch = {BY_LIBRARY} ? {columns} : {width};"]
-    for name, room in zip(own, rooms, strict=True):
-        lines.append(f"const {element} *{name}_from = {BY_LIBRARY} ? {room} + {at} : {name};")
-    return lines
+    p_at = f"{p.pointer} + {batch} * {p.batch.inside(7)} + first * {p.own.inside(7)}"
+    q_at = f"{q.pointer} + {batch} * {q.batch.inside(7)} + column * {q.own.inside(7)}"
+    operands = f"{p_at}, {_step(p)}, {_flag(p.along)}, {q_at}, {_step(q)}, {_flag(q.own)}"
+    return f"relay_product_{element}(rows, columns, {count}, {operands}, {to});"
 
 
 def _step(side: Side) -> Text:
