@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final, Protocol
+from typing import Final, Protocol, final
 
 from ...diagnostics.source import BUILTIN, Span
 from ...ir.dims import Dim, DimVar
@@ -30,6 +31,7 @@ from ...operators.host.sizes import as_bound, dim_size, size
 from ..text import Kernel
 from .c_types import CTypes, NotInC, cell_of, number_dtype
 from .kernel_calls import (
+    Hoisted,
     bytes_of,
     dim_text,
     is_tensor,
@@ -115,6 +117,19 @@ class Unit(Protocol):
         ...
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What is around the innermost loop: the expressions that are known before it, and lines to be
+    written there."""
+
+    known: frozenset[str]
+    lines: list[str]
+
+
+_WORD: Final = re.compile(r"\w+")
+
+
 class ExpressionWriter:
     """Writes the straight-line code of one C function (`numbers.Lines`)."""
 
@@ -125,6 +140,7 @@ class ExpressionWriter:
         self._values: Final[dict[Var, str]] = {}
         self._sizes: Final[dict[Dim, str]] = {}
         self._lines: list[str] = []
+        self._around: Around | None = None
         self._shown: tuple[str, int] | None = None
 
     # `numbers.Lines`.
@@ -280,9 +296,32 @@ class ExpressionWriter:
             self.line(f"void *{name} = relay_room(s, {room});")
             return name
 
-        for line in kernel_lines(made, args, addresses, scratch, size):
+        def kept(kernel: Kernel) -> Hoisted | None:
+            return self._hoisted(kernel, args, size)
+
+        for line in kernel_lines(made, args, addresses, scratch, size, kept):
             self.line(line)
         return names
+
+    def _hoisted(
+        self, kernel: Kernel, args: Sequence[str], size: Callable[[Dim], str]
+    ) -> Hoisted | None:
+        """Make room before the loop around a call for operands that the kernel keeps packed, where
+        none of them changes from round to round."""
+        around = self._around
+        if around is None or not {args[k.operand] for k in kernel.kept} <= around.known:
+            return None
+        numbers = {k.scratch for k in kernel.kept}
+        scratch = [a for a in kernel.arguments if isinstance(a, Scratch) and a.number in numbers]
+        rooms = {a: bytes_of(a.shape, a.dtype, size) for a in scratch}
+        inside = {*self._values.values(), *self._sizes.values()} - around.known
+        if not inside.isdisjoint(_WORD.findall(" ".join(rooms.values()))):
+            return None
+        names = {a: self.fresh("packed") for a in scratch}
+        flag = self.fresh("is_packed")
+        made = (f"void *{names[a]} = relay_room(s, {room});" for a, room in rooms.items())
+        around.lines.extend((*made, f"int64_t {flag} = 0;"))
+        return Hoisted(names, flag)
 
     def _host(self, call: Call, op: Op) -> str | None:
         if op in (size, dim_size):

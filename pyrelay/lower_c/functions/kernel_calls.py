@@ -7,7 +7,7 @@ until the round of the loop is over in which they are made.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from ...ir.declaration.lowering import Elementwise, Pointwise, inside
@@ -78,7 +78,8 @@ class Kernels:
             ]
             symbol = name.replace(".", "_")
             try:
-                made = lower(kernel.group, Layout(tuple(forms)), host_target(), symbol)
+                layout = Layout(tuple(forms))
+                made = lower(kernel.group, layout, host_target(), symbol, keeps=True)
             except NoKernel as why:
                 raise NotInC(f"{name} has no C: {why}") from why
             self._made[name] = made
@@ -155,25 +156,44 @@ def parts_of(ty: Type) -> tuple[Type, ...]:
     return ty.fields if isinstance(ty, TupleType) else (ty,)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Hoisted:
+    """Scratch of a kernel that lives longer than the rounds of a loop, by name, and the name of the
+    number that says whether it is filled."""
+
+    rooms: Mapping[Scratch, str]
+    flag: str
+
+
 def kernel_lines(
     made: Sequence[Kernel],
     args: Sequence[str],
     results: Sequence[str],
     scratch: Callable[[Scratch], str],
     size: Callable[[Dim], str],
+    kept: Callable[[Kernel], Hoisted | None],
 ) -> list[str]:
     """Return the lines that call a kernel: `args` are the expressions of its operands, `results`
     the addresses of its results, `scratch` makes room, `size` is the expression of one of its
-    dims."""
+    dims, and `kept` returns where it keeps operands packed from call to call."""
 
     lines: list[str] = []
     for kernel in made:
-        texts = [_argument(a, args, results, scratch, size) for a in kernel.arguments]
+        hoisted = kept(kernel) if kernel.kept else None
+        rooms = {} if hoisted is None else hoisted.rooms
+
+        def room(argument: Scratch, rooms: Mapping[Scratch, str] = rooms) -> str:
+            return rooms[argument] if argument in rooms else scratch(argument)
+
+        texts = [_argument(a, args, results, room, size) for a in kernel.arguments]
         for argument, text in zip(kernel.arguments, texts, strict=True):
             if isinstance(argument, Written | Scratch) and argument.starts_zero:
                 count = bytes_of(argument.shape, argument.dtype, size)
                 lines.append(f"memset({text}, 0, {count});")
+        texts += [] if not kernel.kept else ["0" if hoisted is None else hoisted.flag]
         lines.append(f"{kernel.name}({', '.join(('&s->run', *texts))});")
+        lines += [] if hoisted is None else [f"{hoisted.flag} = 1;"]
         if kernel.may_fail:
             lines.append("if (RELAY_RARELY(s->run.failed)) relay_fail(s, RELAY_AGAIN, 0, 0);")
     return lines

@@ -15,6 +15,7 @@ from ...ir.traverse import post_order
 from ...ir.types import TensorType, Type
 from ...kernels.function_plan import Plan, Planned
 from ...kernels.outlined import outlined_of
+from ...passes.simplify.inline import inline_calls
 from ..text import Kernel, Parts
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
 from .expressions import Names, dim_params, result_of
@@ -60,8 +61,10 @@ class CText:
 
 
 def c_text(module: Module, entry: str) -> CText:
-    """Return a global function, and all that it calls, in C. Raises NotInC."""
-    return _Program(module, entry).text()
+    """Return a global function, and all that it calls, in C; regions stand in their places, since
+    all is launched as one. Raises NotInC."""
+    regions = [name for name in outlined_of(module).regions if name != entry]
+    return _Program(inline_calls(module, regions), entry).text()
 
 
 def is_worth_it(module: Module, entry: str) -> bool:

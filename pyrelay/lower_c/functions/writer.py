@@ -36,7 +36,7 @@ from ...ir.traverse import Steps, run
 from ...ir.types import UNIT, TensorType, TupleType, Type
 from ...kernels.function_plan import Planned
 from .c_types import NotInC, leaves_of, number_dtype
-from .expressions import ExpressionWriter, Unit, dim_params, result_of
+from .expressions import Around, ExpressionWriter, Unit, dim_params, result_of
 from .kernel_calls import is_tensor, tensor_bytes
 from .numbers import literal
 
@@ -267,6 +267,7 @@ class BodyWriter(ExpressionWriter):
         """Write the body of a function in place."""
         function = callee.function
         self._comment(function.span)
+        known = frozenset((*self._values.values(), *self._sizes.values()))
         for param, arg in zip(function.params, call.args, strict=True):
             if type_of(param) == UNIT:
                 continue
@@ -278,10 +279,15 @@ class BodyWriter(ExpressionWriter):
             return
         if function.type_params:
             raise NotInC("the sizes of tensors change from round to round")
+        around = Around(known, [])
+        outer, self._around = self._around, around
+        begin = len(self._lines)
         loop = self._carrying(self._loop_of(callee))
         inner = _Exit(exit_.is_returned, exit_.target, (loop, *exit_.loops))
         with self._nested() as body:
             yield self._body(function.body, inner)
+        self._lines[begin:begin] = around.lines
+        self._around = outer
         if body and body[-1] == "continue;":
             body.pop()
         elif not _leaves(body):

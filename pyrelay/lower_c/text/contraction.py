@@ -24,23 +24,27 @@ from ...kernels.plans.text import Text
 from ..math import Target, element_of
 from .block import Block
 from .cost import cost_of
-from .emit import BY_LIBRARY, KernelText
-from .kernel import Kernel, Route
+from .emit import BY_LIBRARY, IS_PACKED, KernelText
+from .kernel import Kept, Kernel, Route
 from .library import BLOCKS, blocks_of, can_call, chosen, product, tile_size_lines
 from .loops import indented
 from .reduced_sums import PLACE, write_beside, write_rows_of_sums
 from .sides import Columns, Side, fewest_packed, is_readable
-from .tiles import Tiles, tile_shape
-
-_FEWER: Final = 4
-"""The rows of a tile where less are left."""
+from .tiles import FEWER, Tiles, tile_shape
 
 
 def lower_contraction(
-    group: Group, layout: Layout, target: Target, name: str = "", *, routed: bool = False
+    group: Group,
+    layout: Layout,
+    target: Target,
+    name: str = "",
+    *,
+    routed: bool = False,
+    keeps: bool = False,
 ) -> Kernel:
     """Return the kernel of a group around sums of products; if it is `routed`, and a library of
-    matrix products can compute the sums, either may, as an argument says. Raises NoKernel."""
+    matrix products can compute the sums, either may, as an argument says. If it `keeps` operands
+    packed, its caller may say that they are. Raises NoKernel."""
     plan = contraction_plan(group, layout)
     beside = {t for r in plan.beside for t in r.results}
     sums = {t for r in plan.reductions for t in r.results} | {s.result for s in plan.sums}
@@ -48,7 +52,7 @@ def lower_contraction(
         needed = set(plan.supplier.terms.needed([store.term]))
         if not beside.isdisjoint(needed) and (is_whole or not sums.isdisjoint(needed)):
             raise NoKernel("what is made of sums of products needs a reduction beside them")
-    return _Contraction(group, plan, layout, target, name, routed).kernel()
+    return _Contraction(group, plan, layout, target, name, routed, keeps).kernel()
 
 
 @final
@@ -63,6 +67,7 @@ class _Contraction:
         target: Target,
         name: str,
         routed: bool,
+        keeps: bool,
     ) -> None:
         self._plan: Final = plan
         places = plan.supplier.places
@@ -82,13 +87,14 @@ class _Contraction:
         self._along: Final = {c: kernel.fresh("k") for c in plan.loops.values()}
         kernel.take(
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q"),
-            *("high", "wide", "pitch", BY_LIBRARY, BLOCKS),
+            *("high", "wide", "pitch", BY_LIBRARY, IS_PACKED, BLOCKS),
         )
         axes = [("batch", self._batch), ("m", self._row), ("n", self._column)]
         self._axes: Final = [Axis(c, t, None) for c, t in (*axes, *self._along.items())]
         self._scratch = 0
         self._kinds: Final[set[str]] = set()
         """The functions for tiles of columns that are not packed."""
+        self._keeps: Final = keeps
         self._has_rest = True
         """Whether anything is made of sums that a library has stored."""
         self._is_routed: Final = routed and not layout.is_wide
@@ -105,7 +111,9 @@ class _Contraction:
         if plan.reductions:
             write_rows_of_sums(code, plan, loaded)
         write_beside(code, plan)
-        return code.finish(before=self._tile_functions())
+        has_tiles = bool(plan.reductions or stores)
+        tiles = Tiles(code, self._dtype, self._vectors)
+        return code.finish(tiles.functions(self._rows, self._kinds) if has_tiles else "")
 
     def _whole_stores(self) -> list[Store]:
         """Return what is stored for each place of the result."""
@@ -198,7 +206,7 @@ class _Contraction:
         if own == "n" and steps[1] == ZERO:
             return None  # its columns are one number
         batch, each, summed = map(self._whole, steps)
-        return Side(pointer, batch, each, summed)
+        return Side(pointer, batch, each, summed, access.operand)
 
     def _whole(self, dim: Dim) -> Text:
         return self._code.dims.whole(dim, lambda _: None)
@@ -272,8 +280,11 @@ class _Contraction:
         number = str(self._size(panels))
         if side is not None:
             number = f"{self._size(sorts.rows.count)} < {fewest_packed(side)} ? 0 : {number}"
-        if self._code.route is not None:
+        if code.route is not None:
             number = f"{BY_LIBRARY} ? 0 : {number}"
+        if self._keeps and side is not None:
+            code.kept.append(Kept(self._scratch - 1, side.operand))
+            number = f"{IS_PACKED} ? 0 : {number}"
         code.loop(f"_{pointer}", number, cost, lines)
         return pointer
 
@@ -352,7 +363,7 @@ class _Contraction:
         tiles = f"(({rows} + {high - 1}) / {high}) * (({columns} + {width - 1}) / {width})"
         if sorts.batch.count != ONE:
             tiles = f"{self._size(sorts.batch.count)} * {tiles}"
-        summed = sum((c.constant or _USUAL) for c in plan.loops)
+        summed = sum((self._count(s.along).constant or _USUAL) for s in plan.sums)
         cost = str(high * self._vectors * (summed + cost_of(code.terms, plan.roots)))
         if rooms:
             tiles, cost = chosen(f"{BLOCKS}.count", tiles), chosen(f"{BLOCKS}.cost", cost)
@@ -415,7 +426,7 @@ class _Contraction:
         given = f"p, {first.own}, {first.along}, q, {width}, {self._size(count)}, {name}"
         tiles = [
             f"if (rows == 1) {tile}_1({given}, rows, columns);",
-            f"else if (rows <= {_FEWER}) {tile}_{_FEWER}({given}, rows, columns);",
+            f"else if (rows <= {FEWER}) {tile}_{FEWER}({given}, rows, columns);",
             f"else {tile}({given}, rows, columns);",
         ]
         head = f"const {c} *p = {p};"
@@ -445,26 +456,6 @@ class _Contraction:
             "    }",
             "}",
         ]
-
-    def _tile_functions(self) -> str:
-        """Return the functions that compute tiles."""
-        if not self._plan.reductions and not any(w for _, w in self._plan.stores):
-            return ""
-        tiles = Tiles(self._code, self._dtype, self._vectors)
-        unpacked: list[str] = []
-        if "edge" in self._kinds:
-            unpacked = [tiles.whole("_edge", self._rows, is_edge=True)]
-            unpacked.append(tiles.whole("_edge_1", 1, is_edge=True))
-        if "turned" in self._kinds:
-            unpacked += [tiles.turned(), tiles.packing()]
-        return "\n".join(
-            (
-                tiles.whole("", self._rows, is_edge=False),
-                tiles.whole(f"_{_FEWER}", _FEWER, is_edge=False),
-                tiles.whole("_1", 1, is_edge=False),
-                *unpacked,
-            )
-        )
 
     # Reductions.
 

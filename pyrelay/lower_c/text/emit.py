@@ -20,7 +20,7 @@ from ...kernels.plans.code import KernelCode
 from ...kernels.plans.terms import Term, Terms, widened
 from ...kernels.plans.text import DimText, Syntax, Text
 from ..math import Target, element_name, element_of, lanes_for
-from .kernel import Kernel, Route
+from .kernel import Kept, Kernel, Route
 
 _ORDER: Final = (Read, Number, Written, Scratch, Stride, Size)
 """Arguments come in this order."""
@@ -39,6 +39,10 @@ KEYWORDS: Final = frozenset(_WORDS.split())
 
 BY_LIBRARY: Final = "by_library"
 """The name of the number of a route."""
+
+
+IS_PACKED: Final = "is_packed"
+"""The name of the number that is not 0 if the operands that a kernel keeps packed are packed."""
 
 
 @final
@@ -67,6 +71,7 @@ class KernelText(KernelCode):
         self.lanes = 1
         self.may_fail = False
         self.route: Route | None = None
+        self.kept: Final[list[Kept]] = []
         self._loops: Final[list[_Loop]] = []
         self._computed: Final[list[tuple[str, str, str]]] = []
         self.dims: Final = DimText(
@@ -150,6 +155,9 @@ class KernelText(KernelCode):
         if self.route is not None:
             declared.append(f"int64_t {BY_LIBRARY}")
             names.append(BY_LIBRARY)
+        if self.kept:
+            declared.append(f"int64_t {IS_PACKED}")
+            names.append(IS_PACKED)
         struct = f"struct {self.function_name}"
         head = f"void {self.function_name}({', '.join(('relay_run *run', *declared))})"
         declared += [f"{kind} {name}" for kind, name, _ in self._computed]
@@ -173,7 +181,10 @@ class KernelText(KernelCode):
         ]
         lines.append("}")
         text = "\n".join((*filter(None, [before]), *(line.rstrip() for line in lines))) + "\n"
-        return Kernel(self.function_name, head, text, tuple(arguments), self.may_fail, self.route)
+        kept = tuple(self.kept)
+        return Kernel(
+            self.function_name, head, text, tuple(arguments), self.may_fail, self.route, kept
+        )
 
 
 def _declared(argument: Argument, name: str) -> str:

@@ -29,13 +29,23 @@ class Route:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """Scratch, by its number, in which a kernel packs one of its operands and nothing else."""
+
+    scratch: int
+    operand: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel: a C function `name` that runs all its loops, in the threads that there are.
 
     `head` declares it, `text` defines it. `arguments` follow the run in its parameters, and behind
-    them is the number of its route, if it has several. Of what has `starts_zero` the caller makes
-    zeros. With `may_fail` it notes in the run that an index is out of range, and what it stores is
-    then unspecified.
+    them are the number of its route, if it has several, and whether what it has `kept` is still
+    there from a call with the same operands, if it keeps anything. Of what has `starts_zero` the
+    caller makes zeros. With `may_fail` it notes in the run that an index is out of range, and what
+    it stores is then unspecified.
     """
 
     name: str
@@ -44,3 +54,4 @@ class Kernel:
     arguments: tuple[Argument, ...]
     may_fail: bool = False
     route: Route | None = None
+    kept: tuple[Kept, ...] = ()

@@ -14,10 +14,17 @@ from .scatter import lower_scatter
 
 
 def lower(
-    group: Group, layout: Layout, target: Target, name: str = "", *, routed: bool = False
+    group: Group,
+    layout: Layout,
+    target: Target,
+    name: str = "",
+    *,
+    routed: bool = False,
+    keeps: bool = False,
 ) -> tuple[Kernel, ...]:
     """Return the kernels of a group, run one after another, with a name of their own if one is
-    given; if `routed`, a library of matrix products may take part. Raises NoKernel."""
+    given; if `routed`, a library of matrix products may take part, and if it `keeps` operands
+    packed, its caller may have it do so once for many calls. Raises NoKernel."""
     match group.kind:
         case Kind.POINTWISE:
             return (lower_pointwise(group, layout, target, name),)
@@ -31,4 +38,5 @@ def lower(
             found = lower_call(group, layout, target, name)
             return (Kernel(found.name, found.head, found.text, found.arguments),)
         case Kind.CONTRACTION:
-            return (lower_contraction(group, layout, target, name, routed=routed),)
+            made = lower_contraction(group, layout, target, name, routed=routed, keeps=keeps)
+            return (made,)

@@ -16,13 +16,15 @@ one behind the other."""
 @final
 @dataclass(frozen=True, slots=True)
 class Side:
-    """An operand of a sum in memory: the text of its address for a place of the batch, and how far
-    its rows (or columns), and what is summed, lie apart."""
+    """An operand of a sum in memory: the text of its address for a place of the batch, how far its
+    rows (or columns), and what is summed, lie apart, and the number of the operand of the kernel;
+    -1 for one that the kernel computes."""
 
     pointer: str
     batch: Text
     own: Text
     along: Text
+    operand: int = -1
 
 
 @final

@@ -8,7 +8,7 @@ The sums are stored row by row, each row as wide as a whole tile.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -17,6 +17,9 @@ from ..math import Target, element_of
 from ..products.tiles import registers
 from .emit import KernelText
 from .loops import indented
+
+FEWER: Final = 4
+"""The rows of a tile where less are left."""
 
 _AT_ONCE: Final = 4
 """The columns that are summed at once where they lie along what is summed."""
@@ -44,6 +47,18 @@ class Tiles:
     code: KernelText
     dtype: DType
     vectors: int
+
+    def functions(self, rows: int, kinds: Collection[str]) -> str:
+        """Return the functions for so many rows, and for fewer; `kinds` are those for columns that
+        are not packed."""
+        found = [self.whole("", rows, is_edge=False)]
+        found += [self.whole(f"_{n}", n, is_edge=False) for n in (FEWER, 1)]
+        if "edge" in kinds:
+            found.append(self.whole("_edge", rows, is_edge=True))
+            found.append(self.whole("_edge_1", 1, is_edge=True))
+        if "turned" in kinds:
+            found += [self.turned(), self.packing()]
+        return "\n".join(found)
 
     def whole(self, suffix: str, rows: int, *, is_edge: bool) -> str:
         """Return the function for so many rows, or fewer, which are then computed again. Columns

@@ -52,6 +52,17 @@ def nested(n: Int, x: Tensor[Float, (S, K)]) -> Tensor[Float, (K,)]:
 
 
 @relay
+def products(
+    n: Int, x: Tensor[Float, (S, K)], w: Tensor[Float, (K, K)]
+) -> tuple[Tensor[Float, (S, K)], Tensor[Float, (K, K)]]:
+    for i in range(n):
+        for _ in range(3):
+            x = relay.tanh(relay.linear(x, w) + x @ w)
+        w = w * 0.5 + 0.1 * relay.linear(w, w)
+    return x, w
+
+
+@relay
 def steps(x: Tensor[Float, (S,)], limit: Float) -> Int:
     count = 0
     while relay.sum(x * x) > limit:
@@ -133,6 +144,12 @@ def test_the_best_path_is_found_for_any_sizes(length: int, states: int) -> None:
 def test_products_of_matrices_are_carried() -> None:
     for n in (0, 1, 2, 9):
         agree(kalman, n, numbers(4, 4) * 0.4, numbers(4, 4).abs(), torch.eye(4))
+
+
+@pytest.mark.parametrize("rows", [1, 16, 33])
+def test_operands_are_packed_for_each_loop_in_which_they_stay(rows: int) -> None:
+    torch.manual_seed(3)
+    close(products, 3, torch.randn(rows, 70), torch.randn(70, 70) * 0.2)
 
 
 def test_items_are_assigned_and_arguments_stay() -> None:
