@@ -148,8 +148,7 @@ def test_products_of_matrices_are_carried() -> None:
 
 @pytest.mark.parametrize("rows", [1, 16, 33])
 def test_operands_are_packed_for_each_loop_in_which_they_stay(rows: int) -> None:
-    torch.manual_seed(3)
-    close(products, 3, torch.randn(rows, 70), torch.randn(70, 70) * 0.2)
+    agree(products, 3, numbers(rows, 70), numbers(70, 70) * 0.1)
 
 
 def test_items_are_assigned_and_arguments_stay() -> None:
