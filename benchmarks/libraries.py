@@ -19,6 +19,7 @@ def _torch_scan(step: Callable[[Any, Any], Any], state: Any, inputs: torch.Tenso
 TORCH: Final = SimpleNamespace(
     amax=torch.amax,
     avg_pool2d=functional.avg_pool2d,
+    batch_norm=lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True),
     concatenate=torch.cat,
     conv1d=functional.conv1d,
     conv2d=functional.conv2d,
@@ -71,6 +72,11 @@ def jax_library() -> Any:
         window = (1, 1, size, size)
         return lax.reduce_window(x, start, op, window, window, "VALID")
 
+    def batch_norm(x: Any, w: Any, b: Any) -> Any:
+        moved = x - x.mean((0, 2, 3), keepdims=True)
+        scaled = moved * lax.rsqrt((moved * moved).mean((0, 2, 3), keepdims=True) + 1e-5)
+        return scaled * w[:, None, None] + b[:, None, None]
+
     def layer_norm(x: Any, w: Any, b: Any) -> Any:
         moved = x - x.mean(-1, keepdims=True)
         return moved * lax.rsqrt((moved * moved).mean(-1, keepdims=True) + 1e-5) * w + b
@@ -82,6 +88,7 @@ def jax_library() -> Any:
     return SimpleNamespace(
         amax=lambda x, dim: jnp.max(x, dim),
         avg_pool2d=lambda x, n: pooled(x, n, 0.0, lax.add) / (n * n),
+        batch_norm=batch_norm,
         concatenate=lambda parts, axis=0: jnp.concatenate(parts, axis),
         conv1d=conv,
         conv2d=conv,

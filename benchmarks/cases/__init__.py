@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from . import elements, loops, networks, recurrent
+from . import blocks, elements, loops, networks, recurrent
 from .case import Case
 
-CASES: Final[tuple[Case, ...]] = (*networks.CASES, *recurrent.CASES, *elements.CASES, *loops.CASES)
+CASES: Final[tuple[Case, ...]] = (
+    *networks.CASES,
+    *blocks.CASES,
+    *recurrent.CASES,
+    *elements.CASES,
+    *loops.CASES,
+)

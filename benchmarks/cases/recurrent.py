@@ -165,6 +165,10 @@ def _lstm(batch: int, limit: float) -> Case:
     return Calling(f"LSTM, 100 steps, batch {batch}", lstm, peer_lstm, work)
 
 
+def _sizes(gates: int, steps: int, batch: int, size: int, tolerance: float = 1e-4) -> Work:
+    return Work(args=_args(gates, steps, batch, size), skips=_UNROLLS, tolerance=tolerance)
+
+
 def _lstm_gradient(batch: int, limit: float) -> Case:
     work = Work(args=_args(4, 100, batch, 256), limit=limit, skips=_UNROLLS, tolerance=1e-3)
     name = f"LSTM gradient, 100 steps, batch {batch}"
@@ -180,13 +184,23 @@ CASES: Final[tuple[Case, ...]] = (
         "GRU, 50 steps, batch 16",
         gru,
         peer_gru,
-        Work(args=_args(3, 50, 16, 128), skips=_UNROLLS),
+        _sizes(3, 50, 16, 128),
     ),
     Gradient(
         "GRU gradient, 50 steps, batch 16",
         gru_loss,
         peer_gru_loss,
-        Work(args=_args(3, 50, 16, 128), skips=_UNROLLS, tolerance=1e-3),
+        _sizes(3, 50, 16, 128, tolerance=1e-3),
+        _WRT,
+    ),
+    Calling("LSTM, 30 steps, batch 8, size 100", lstm, peer_lstm, _sizes(4, 30, 8, 100)),
+    Calling("LSTM, 20 steps, batch 64, size 512", lstm, peer_lstm, _sizes(4, 20, 64, 512)),
+    Calling("GRU, 100 steps, batch 1, size 256", gru, peer_gru, _sizes(3, 100, 1, 256)),
+    Gradient(
+        "LSTM gradient, 20 steps, batch 64, size 128",
+        lstm_loss,
+        peer_lstm_loss,
+        _sizes(4, 20, 64, 128, tolerance=1e-3),
         _WRT,
     ),
 )

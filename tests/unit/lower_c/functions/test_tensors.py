@@ -55,7 +55,7 @@ def nested(n: Int, x: Tensor[Float, (S, K)]) -> Tensor[Float, (K,)]:
 def products(
     n: Int, x: Tensor[Float, (S, K)], w: Tensor[Float, (K, K)]
 ) -> tuple[Tensor[Float, (S, K)], Tensor[Float, (K, K)]]:
-    for i in range(n):
+    for _ in range(n):
         for _ in range(3):
             x = relay.tanh(relay.linear(x, w) + x @ w)
         w = w * 0.5 + 0.1 * relay.linear(w, w)
