@@ -16,29 +16,46 @@ if TYPE_CHECKING:
 
 
 def _collect_type(call: RuleCall) -> Type:
-    ty = call.type(0)
-    pack = ty.args[0] if isinstance(ty, AdtType) and ty.args else None
-    if not isinstance(pack, TupleType | TensorType):
-        call.clash("`collect` takes a list of tensors or of tuples of tensors", 0)
-    count = call.solver.fresh_dim("count")
-    fields = pack.fields if isinstance(pack, TupleType) else (pack,)
-    tensors = [t for t in fields if isinstance(t, TensorType)]
-    return TupleType(tuple(TensorType((count, *t.shape), t.dtype) for t in tensors))
+    lists = call.type(0)
+    made: list[Type] = []
+    for ty in lists.fields if isinstance(lists, TupleType) else (lists,):
+        pack = ty.args[0] if isinstance(ty, AdtType) and ty.args else None
+        if not isinstance(pack, TupleType | TensorType):
+            call.clash("`collect` takes lists of tensors or of tuples of tensors", 0)
+        count = call.solver.fresh_dim("count")
+        fields = pack.fields if isinstance(pack, TupleType) else (pack,)
+        tensors = [t for t in fields if isinstance(t, TensorType)]
+        made += [TensorType((count, *t.shape), t.dtype) for t in tensors]
+    return TupleType(tuple(made))
 
 
-def _collect(torch: Any, device: Any, terms: Any, shapes: Any, dtypes: Any) -> Any:
+def _collect(torch: Any, device: Any, lists: Any, shapes: Any, dtypes: Any) -> Any:
+    made: list[Any] = []
+    known: dict[tuple[int, ...], tuple[Any, Any]] = {}
+    """By the identities of the tensors of a column, the column, so that they live, and its result:
+    the same tensors may be in several lists."""
+    for terms, own_shapes, own_dtypes in zip(lists, shapes, dtypes, strict=True):
+        columns = _columns(terms)
+        if not columns:
+            empty = zip(own_shapes, own_dtypes, strict=True)
+            made += [torch.empty((0, *s), dtype=d, device=device) for s, d in empty]
+            continue
+        for column, dtype in zip(columns, own_dtypes, strict=True):
+            key = tuple(map(id, column))
+            if key not in known:
+                known[key] = column, _side_by_side(torch, device, column, dtype)
+            made.append(known[key][1])
+    return tuple(made)
+
+
+def _columns(terms: Any) -> list[tuple[Any, ...]]:
+    """Return the fields of the terms of a list, each with those of all others; none if there are no
+    terms."""
     found: list[Any] = []
     while len(terms) > 1:
         _, term, terms = terms
         found.append(term if isinstance(term, tuple) else (term,))
-    if not found:
-        empty = zip(shapes, dtypes, strict=True)
-        return tuple(torch.empty((0, *s), dtype=d, device=device) for s, d in empty)
-    columns = zip(*found, strict=True)
-    return tuple(
-        _side_by_side(torch, device, column, dtype)
-        for column, dtype in zip(columns, dtypes, strict=True)
-    )
+    return list(zip(*found, strict=True))
 
 
 def _side_by_side(torch: Any, device: Any, column: Sequence[Any], dtype: Any) -> Any:
@@ -52,27 +69,35 @@ def _side_by_side(torch: Any, device: Any, column: Sequence[Any], dtype: Any) ->
 
 
 def collected(
-    terms: Value, types: Sequence[TensorType], shapes: Sequence[tuple[Dim, ...]]
-) -> list[Value]:
-    """Return the fields of all tuples of a list, or its tensors as one field, each with those of
-    the others in a new first dim; `types` are those of the fields, and `shapes` what they have
-    where the list is empty."""
-    attrs = {"shapes": tuple(shapes), "dtypes": tuple(t.dtype for t in types)}
-    found = terms.builder.call(collect, (terms,), attrs)
-    return [found[i] for i in range(len(types))]
+    lists: Sequence[Value],
+    types: Sequence[Sequence[TensorType]],
+    shapes: Sequence[Sequence[tuple[Dim, ...]]],
+) -> list[list[Value]]:
+    """Return for each list the fields of its tuples, or its tensors as one field, each with those
+    of the others in a new first dim. `types` are those of the fields, and `shapes` what they have
+    where the list is empty. What is in several lists is put side by side once."""
+    builder = lists[0].builder
+    attrs = {
+        "shapes": tuple(map(tuple, shapes)),
+        "dtypes": tuple(tuple(t.dtype for t in own) for own in types),
+    }
+    found = builder.call(collect, (builder.tuple(lists),), attrs)
+    places = iter(range(sum(map(len, types))))
+    return [[found[next(places)] for _ in own] for own in types]
 
 
 collect: Final = Op(
     name="collect",
-    doc="The fields of all tuples of a list, each with those of the others in a new first dim.",
+    doc="The fields of all tuples of each of some lists, with those of the others in a new first "
+    "dim.",
     params=(
-        operand("terms"),
-        attribute("shapes", convert=kinds.tuple_of(kinds.shape)),
-        attribute("dtypes", convert=kinds.tuple_of(kinds.dtype)),
+        operand("lists"),
+        attribute("shapes", convert=kinds.tuple_of(kinds.tuple_of(kinds.shape))),
+        attribute("dtypes", convert=kinds.tuple_of(kinds.tuple_of(kinds.dtype))),
     ),
     type_rule=_collect_type,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_collect, is_fresh=True),
+    lowering=Library(_collect, is_fresh=False),
     grad=NoGradient("it is put into programs whose gradients have been taken", is_zero=False),
     torch_name=None,
     samples=lambda: (),

@@ -265,10 +265,12 @@ class _Entrance(Rewriter):
         accumulators = deferral.accumulators_in(name)
         ty = sizes(deferral.type(type_of(function.body), accumulators))
         given = builder.bind(replace(call, args=tuple(args), ty=ty), "r")
+        lists = {a: _part(given, path) for path, a in accumulators.items()}
+        totals = self._totals(lists, starts, sizes)
 
         def summed(value: Value, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Value:
             if () in accumulators:
-                return self._total(value, accumulators[()], starts[accumulators[()]], sizes)
+                return totals[accumulators[()]]
             if not accumulators:
                 return value
             assert isinstance(ty, TupleType)
@@ -284,20 +286,39 @@ class _Entrance(Rewriter):
 
         return summed(given, type_of(call), accumulators)
 
-    def _total(
-        self, terms: Value, accumulator: Accumulator, start: Expr, sizes: Substitution
-    ) -> Value:
-        """Return the sum of the terms in a list and what the accumulator was entered with."""
-        kind = accumulator.kind.under(sizes)
-        shown_here = self._shown.union(shown(type_of(start)))
-        shapes = [tuple(_or_nothing(d, shown_here) for d in t.shape) for t in kind.types]
-        total = kind.total(collected(terms, kind.types, shapes))
-        defined = self._defined.get(start)
-        if isinstance(defined, Call) and defined.callee is full:
-            is_zero = defined.attrs["fill_value"] == 0
-        else:
-            is_zero = False
-        return total if is_zero else terms.builder.value(start) + total
+    def _totals(
+        self,
+        lists: Mapping[Accumulator, Value],
+        starts: Mapping[Accumulator, Expr],
+        sizes: Substitution,
+    ) -> dict[Accumulator, Value]:
+        """Return the sums of the terms in lists and what their accumulators were entered with."""
+        if not lists:
+            return {}
+        types = {a: a.kind.under(sizes).types for a in lists}
+        shapes: list[list[tuple[Dim, ...]]] = []
+        for accumulator, own in types.items():
+            shown_here = self._shown.union(shown(type_of(starts[accumulator])))
+            shapes.append([tuple(_or_nothing(d, shown_here) for d in t.shape) for t in own])
+        fields = collected(list(lists.values()), list(types.values()), shapes)
+        found: dict[Accumulator, Value] = {}
+        for (accumulator, terms), own in zip(lists.items(), fields, strict=True):
+            start, total = starts[accumulator], accumulator.kind.under(sizes).total(own)
+            defined = self._defined.get(start)
+            is_zero = (
+                isinstance(defined, Call)
+                and defined.callee is full
+                and defined.attrs["fill_value"] == 0
+            )
+            found[accumulator] = total if is_zero else terms.builder.value(start) + total
+        return found
+
+
+def _part(value: Value, path: Path) -> Value:
+    """Return the part of a tuple, or of a tuple in it, at a path."""
+    for place in path:
+        value = value[place]
+    return value
 
 
 def _or_nothing(dim: Dim, shown_here: AbstractSet[Dim]) -> Dim:
