@@ -49,13 +49,14 @@ static relay_blocks relay_blocks_of(
 ) {
     int64_t threads = run->parallel ? run->most_threads() : 1;
     if (threads > work / RELAY_LEAST) threads = work / RELAY_LEAST;
+    if (batch * rows * columns == 0) return (relay_blocks){1, 1, 0, 0};
     int64_t high = rows, wide = columns, count = batch;
-    while (batch > 0 && (count < threads || high * wide > 65536) && high * wide > 2048) {
+    while ((count < threads || high * wide > 65536) && high * wide > 2048) {
         if (high >= wide) high = (high / 2 + 7) / 8 * 8;
         else wide = (wide / 2 + 15) / 16 * 16;
         count = batch * ((rows + high - 1) / high) * ((columns + wide - 1) / wide);
     }
-    return (relay_blocks){high > 0 ? high : 1, wide > 0 ? wide : 1, count, work / (count + 1)};
+    return (relay_blocks){high, wide, count, work / count};
 }
 """
 

@@ -33,6 +33,10 @@ def batched(x: Tensor[Float, (B, N, K)], y: Tensor[Float, (B, K, M)]):
     return (x @ y) * 0.5
 
 
+def products(x: Tensor[Float, (B, N, K)], y: Tensor[Float, (B, K, M)]):
+    return x @ y
+
+
 def normalised(x: Tensor[Float, (N, K)], w: Tensor[Float, (10, K)]):
     return relay.softmax(relay.linear(x, w), dim=1)
 
@@ -58,6 +62,9 @@ PROGRAMS = {
     "batched": (batched, (numbers(3, 20, 30), numbers(3, 30, 25))),
     "rows": (normalised, (numbers(70, 60), numbers(10, 60))),
     "two sums": (gated, (numbers(31, 64), numbers(34, 64))),
+    "many blocks": (layer, (numbers(301, 60), numbers(517, 60), numbers(517))),
+    "many blocks of sums alone": (products, (numbers(2, 290, 70), numbers(2, 70, 410))),
+    "no rows": (layer, (numbers(0, 50), numbers(65, 50), numbers(65))),
     "nothing is summed": (layer, (numbers(4, 0), numbers(5, 0), numbers(5))),
 }
 
@@ -79,6 +86,22 @@ def test_both_ways_compute_the_values_of_torch(name: str) -> None:
             program = relay(function)
             for _ in range(2):
                 torch.testing.assert_close(program(*args), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_number_of_threads_changes_rounding_alone() -> None:
+    before = torch.get_num_threads()
+    try:
+        for name in ("many blocks", "many blocks of sums alone"):
+            function, args = PROGRAMS[name]
+            found: list[torch.Tensor] = []
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                with options(products="library"):
+                    found.append(relay(function)(*args))
+            for other in found[1:]:
+                torch.testing.assert_close(other, found[0], rtol=1e-5, atol=1e-5)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_the_same_choice_gives_the_same_bits() -> None:
