@@ -171,8 +171,9 @@ def jacfwd(f: Any, wrt: Wrt = None) -> Any:
     """Return the jacobian of a function, in forward mode, as a function of the same arguments.
 
     For a value of shape `t` and a parameter of shape `s` it has the shape `(*t, *s)`; a tuple has
-    one for each part, first of the value, then of the parameters. It costs one forward run for each
-    element of the parameters: for functions that give more than they take. Raises CheckError.
+    one for each part, first of the value, then of the parameters. The directions of all elements of
+    the parameters are pushed forward at once: for functions that give more than they take. Raises
+    CheckError.
     """
     return _derived(Rule.JACFWD, f, wrt, has_aux=False)
 
@@ -180,10 +181,22 @@ def jacfwd(f: Any, wrt: Wrt = None) -> Any:
 def jacrev(f: Any, wrt: Wrt = None) -> Any:
     """Return the jacobian of a function, in reverse mode, as a function of the same arguments.
 
-    As `jacfwd`, at the cost of one backward run for each element of the value: for functions that
-    take more than they give. Raises CheckError.
+    As `jacfwd`, but the cotangents of all elements of the value are pulled back at once: for
+    functions that take more than they give. Raises CheckError.
     """
     return _derived(Rule.JACREV, f, wrt, has_aux=False)
+
+
+def linearize(f: Any, wrt: Wrt = None) -> Any:
+    """Return the function `A -> (B, linear)`: the value, and the derivative there as a function of
+    directions, one for each parameter that `wrt` names, by default of all with floats.
+
+    `linear(*tangents)` gives the tangent that `jvp` gives, and runs nothing of `f` again: what it
+    needs is computed once, with the value. The pullback is transposed, the other way round than in
+    Radul, Paszke, Frostig, Johnson and Maclaurin, "You only linearize once", POPL 2023. Raises
+    CheckError.
+    """
+    return _derived(Rule.LINEARIZE, f, wrt, has_aux=False)
 
 
 def specialise(f: Any, /, **static: Any) -> Specialised:

@@ -36,7 +36,7 @@ from .translate.models.optimizers import MAKERS, Maker
 from .translate.names.scope import MISSING
 from .translate.source.decorated import decorated, expect_function
 from .translate.source.definition import Definition, Implicit, Kind
-from .translate.subset.migration_hints import NOT_YET, OF_NAMESPACES, WITHOUT
+from .translate.subset.migration_hints import OF_NAMESPACES, WITHOUT
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -172,9 +172,8 @@ def _missing(members: Iterable[str], owner: str, name: str) -> AttributeError:
     if name.startswith("_"):
         return AttributeError(f"{owner} has no {name}", name=name, obj=None)
     near = nearest(name, members, f"{owner}.")
-    instead, is_planned = OF_NAMESPACES.get(name), name in NOT_YET
-    span = NOWHERE
-    return MissingNameError(UnknownAttribute(span, f"`{owner}`", name, near, instead, is_planned))
+    instead = OF_NAMESPACES.get(name)
+    return MissingNameError(UnknownAttribute(NOWHERE, f"`{owner}`", name, near, instead))
 
 
 @final

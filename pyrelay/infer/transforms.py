@@ -143,8 +143,9 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
             return TupleType((cotangents, *_aux(value))) if options.has_aux else cotangents
         case Rule.VALUE_AND_GRAD:
             return TupleType((value, cotangents))
-        case Rule.VJP:
-            return TupleType((value, FnType((value,), cotangents)))
+        case Rule.VJP | Rule.LINEARIZE:
+            pull, push = FnType((value,), cotangents), FnType(wanted, value)
+            return TupleType((value, pull if rule is Rule.VJP else push))
         case Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
             raise AssertionError("what is made has the type of the function")
         case Rule.VMAP:

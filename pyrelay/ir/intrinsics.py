@@ -24,6 +24,7 @@ class Intrinsic(Enum):
     HESSIAN = "hessian"
     JACFWD = "jacfwd"
     JACREV = "jacrev"
+    LINEARIZE = "linearize"
     STOP_GRADIENT = "stop_gradient"
     CREATE_MODEL = "create_model"
     UPDATE_MODEL_PARAMS = "update_model_params"

@@ -20,6 +20,7 @@ class Rule(Enum):
     HESSIAN = "hessian"
     JACFWD = "jacfwd"
     JACREV = "jacrev"
+    LINEARIZE = "linearize"
     CUSTOM_VJP = "custom_vjp"
     CUSTOM_JVP = "custom_jvp"
     CHECKPOINT = "checkpoint"
@@ -116,6 +117,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.HESSIAN: Differentiation,
     Rule.JACFWD: Differentiation,
     Rule.JACREV: Differentiation,
+    Rule.LINEARIZE: Differentiation,
     Rule.CUSTOM_VJP: Differentiation,
     Rule.CUSTOM_JVP: Differentiation,
     Rule.CHECKPOINT: Differentiation,

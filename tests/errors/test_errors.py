@@ -46,7 +46,6 @@ WITHOUT_A_PLACE = {
     "language/decorated_class",
     "language/module_of_torch",
     "language/no_source",
-    "language/planned_function_in_a_script",
     "language/relay_with_an_option",
     "language/relay_with_parentheses",
     "language/static_method",

@@ -82,13 +82,12 @@ class UnknownAttribute:
     name: str
     near: str | None = None
     instead: str | None = None
-    is_planned: bool = False
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL111",
-            title=f"{self.owner} has no `{self.name}`{' yet' if self.is_planned else ''}",
+            title=f"{self.owner} has no `{self.name}`",
             primary=Label(self.span, ""),
             help=self.instead or did_you_mean(self.near),
         )

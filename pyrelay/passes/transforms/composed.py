@@ -11,7 +11,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from ...ir.expr import Binding, Call, Expr, Flavour, Function, LetBlock, Rule, Transform, type_of
+from ...ir.expr import (
+    Binding,
+    Call,
+    Differentiation,
+    Expr,
+    Flavour,
+    Function,
+    LetBlock,
+    Rule,
+    Transform,
+    TupleGet,
+    Var,
+    type_of,
+)
 from ...ir.names import Names
 from ...ir.traverse import post_order, rewrite
 from ...ir.types import FnType, TupleType
@@ -79,10 +92,40 @@ def _hessian(parts: Parts, along: Along) -> Made:
     return (gradient, *before), function
 
 
+def _linearize(parts: Parts, _: Along) -> Made:
+    """Return the function that gives the value, and the transposed pullback."""
+    span, wanted = parts.span, TupleType(parts.wanted)
+    pull_type = FnType((parts.value,), wanted)
+    pair = TupleType((parts.value, pull_type))
+    vjp = parts.made(Rule.VJP, parts.transform.function, parts.own, pair)
+    builder = Builder(span, Names())
+    params = parts.variables(builder, parts.own)
+    whole = builder.bind(Call(vjp.var, tuple(params), ty=pair, span=span))
+    value = builder.bind(TupleGet(whole.atom, 0, parts.value, span=span), "value")
+    pull = builder.bind(TupleGet(whole.atom, 1, pull_type, span=span), "pull")
+    # A linear function has the same derivative everywhere, so any cotangent will do.
+    push_type = FnType((wanted,), parts.value)
+    both = TupleType((wanted, push_type))
+    options = Differentiation((0,), single=True)
+    transform = Transform(Rule.VJP, pull.atom, options, ty=FnType((parts.value,), both), span=span)
+    transposed = builder.bind(transform, "vjp")
+    found = builder.bind(Call(transposed.atom, (value.atom,), ty=both, span=span))
+    push = builder.bind(TupleGet(found.atom, 1, push_type, span=span), "push")
+    inside = Builder(span, builder.names)
+    tangents = [Var(builder.names.fresh("d"), ty, span=span) for ty in parts.wanted]
+    along = inside.tuple([inside.value(t) for t in tangents])
+    moved = inside.bind(Call(push.atom, (along.atom,), ty=parts.value, span=span))
+    ty = FnType(parts.wanted, parts.value)
+    body = inside.block(moved)
+    linear = Function(tuple(tangents), body, parts.value, (), "linear", ty=ty, span=span)
+    return (vjp,), parts.function(builder, params, builder.tuple((value, builder.bind(linear))))
+
+
 COMPOSED: Final[dict[Rule, Callable[[Parts, Along], Made]]] = {
     Rule.HVP: _hvp,
     Rule.HESSIAN: _hessian,
     Rule.JACFWD: jacfwd,
     Rule.JACREV: jacrev,
+    Rule.LINEARIZE: _linearize,
 }
 """The writers of the transforms that are composed of others."""

@@ -31,7 +31,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.traverse import free_globals, post_order, rewrite
-from ...ir.types import FnType, as_arguments
+from ...ir.types import FnType, TupleType, as_arguments
 from ..deriving.instantiation import match_types, type_arguments
 from ..normalise.flavours import with_flavours
 from ..simplify.inline import inline_calls
@@ -122,8 +122,18 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
 
 
 def returns_functions(function: Function) -> bool:
-    """Return whether what a function returns is a function."""
-    return isinstance(function.result, FnType)
+    """Return whether what a function returns is a function, or a tuple with functions in it."""
+    return _has_functions(function.result)
+
+
+def _has_functions(ty: Type | None) -> bool:
+    match ty:
+        case FnType():
+            return True
+        case TupleType(fields):
+            return any(map(_has_functions, fields))
+        case _:
+            return False
 
 
 def bring_to_callers(store: Store, names: Collection[str]) -> bool:

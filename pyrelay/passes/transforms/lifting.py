@@ -23,6 +23,8 @@ from ...ir.expr import (
     GlobalVar,
     LetBlock,
     Transform,
+    Tuple,
+    TupleGet,
     Var,
     type_of,
 )
@@ -69,11 +71,19 @@ class Lifter:
         """The transforms expanded so far, by the variable that is bound to them."""
         self.made: Final[dict[Transform, tuple[tuple[Binding, ...], Function]]] = {}
         """The replacement of each of them, and the bindings that must stand before it."""
-        for var, value in definitions(store.functions[owner]).items():
-            if isinstance(value, Function):
-                self._functions[var] = value
-            elif isinstance(value, Var | GlobalVar):
-                self._aliases[var] = value
+        known = definitions(store.functions[owner])
+        for var, value in known.items():
+            match value:
+                case Function():
+                    self._functions[var] = value
+                case Var() | GlobalVar():
+                    self._aliases[var] = value
+                case TupleGet(whole, index) if isinstance(type_of(value), FnType):
+                    made = known.get(self._aliased(whole))
+                    if isinstance(made, Tuple):
+                        self._aliases[var] = made.fields[index]
+                case _:
+                    pass
 
     def expanded(self, var: Var, transform: Transform, known: Known) -> None:
         """Take note of an expanded transform, and make a local function of it."""
@@ -174,8 +184,9 @@ class Lifter:
         while pending:
             var = pending.pop()
             if var not in found:
-                found[var] = self._functions[var]
-                inside = (v for v in free_vars(found[var]) if v in self._functions)
+                function = self._aliased(var)
+                found[var] = self._functions[function]
+                inside = (v for v in free_vars(found[var]) if self._aliased(v) in self._functions)
                 pending += reversed(list(inside))
         return found
 

@@ -263,9 +263,9 @@ class Runner(Inspected):
 
     @property
     def _joins(self) -> bool:
-        """Whether calls join torch's graph: a pullback is itself what carries the gradient."""
+        """Whether calls join torch's graph: a function that comes out carries the derivative."""
         function = self._function
-        return isinstance(function, Definition) or function.rule is not Rule.VJP
+        return isinstance(function, Definition) or function.rule not in (Rule.VJP, Rule.LINEARIZE)
 
     @cached_property
     def _describer(self) -> Describer:

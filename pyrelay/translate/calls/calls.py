@@ -56,7 +56,6 @@ from ..names.static import static_value
 from ..source.definition import Definition, DerivedFunction, meaning
 from ..source.residual import Residual
 from ..subset.migration_hints import (
-    NOT_YET,
     OF_BUILTINS,
     OF_CONTAINERS,
     OF_NAMESPACES,
@@ -464,7 +463,5 @@ def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
         return refuse_value(cx, owner.value, text, cx.span(node.value))
     near = nearest(node.attr, dir(owner.value))
     habits = OF_VALUES if isinstance(owner.value, OptimizerUse) else OF_NAMESPACES
-    instead, is_planned = habits.get(node.attr), node.attr in NOT_YET
-    span = cx.span(node)
-    found = UnknownAttribute(span, f"`{text}`", node.attr, near, instead, is_planned)
-    return cx.refuse(found)
+    instead = habits.get(node.attr)
+    return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near, instead))

@@ -51,6 +51,7 @@ RULES: Final = {
     Intrinsic.HESSIAN: Rule.HESSIAN,
     Intrinsic.JACFWD: Rule.JACFWD,
     Intrinsic.JACREV: Rule.JACREV,
+    Intrinsic.LINEARIZE: Rule.LINEARIZE,
 }
 _OF_FUNCTION: Final = (
     Slot("f", required=True),

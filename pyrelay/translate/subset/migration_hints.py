@@ -83,11 +83,6 @@ CONTEXTS: Final = {
 }
 """Functions of torch that stand after `with`."""
 
-NOT_YET: Final[dict[str, str]] = {
-    "linearize": "`relay.jvp(f)` gives the derivative in one direction, `relay.jacfwd(f)` in all",
-}
-"""Functions over functions that are planned, and what to write until then."""
-
 _COMPILE: Final = "`@relay` above a function compiles it"
 _LOOP: Final = "write a loop: `for`, or `while`"
 _LAYERS: Final = "layers are operators: `relay.linear(x, out_features=10)` under @relay_model"
@@ -95,7 +90,6 @@ _JACOBIAN: Final = "write `relay.jacrev(f)(x)`, or `relay.jacfwd(f)(x)`"
 
 OF_NAMESPACES: Final[dict[str, str]] = {
     **CONTEXTS,
-    **NOT_YET,
     "Adam": _OPTIMIZERS,
     "AdamW": _OPTIMIZERS,
     "Module": "a model is a function under @relay_model",

@@ -59,8 +59,9 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Differen
             return together((gradient, parts_of(result, 2)[1])) if options.has_aux else gradient
         case Rule.VALUE_AND_GRAD:
             return together((result, gradient))
-        case Rule.VJP:
-            return together((result, together((result, gradient))))
+        case Rule.VJP | Rule.LINEARIZE:
+            pull, push = together((result, gradient)), together((*wrt, gradient_of(result)))
+            return together((result, pull if rule is Rule.VJP else push))
         case Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
             return result
         case Rule.VMAP:
