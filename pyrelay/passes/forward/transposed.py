@@ -15,6 +15,7 @@ from ...ir.dims import DimVar
 from ...ir.expr import Expr, Function, Tuple, Var, type_of
 from ...ir.names import Names
 from ...ir.op import Op, Pullback
+from ...ir.traverse import free_vars
 from ...ir.types import (
     AdtType,
     FnType,
@@ -65,16 +66,24 @@ class Transposed:
         store = self._space.store
         pull = store.functions[function]
         count = leaves.width(out.ty)
-        name = self._reverse.transposed(function, tuple(range(count)))
+        # What no cotangent is read of cannot move: it is constant, as a count beside a loss is.
+        read = set(free_vars(pull.body))
+        moved = tuple(i for i in range(count) if pull.params[i] in read)
+        if not moved:
+            return [None] * count
+        name = self._reverse.transposed(function, moved)
         zero = self._space.cotangents.zero
         operands = [zero(builder, leaf) for leaf in leaves.of(out.ty)]
         operands += [*args, out, *(builder.value(t) for t in kept)]
         declared = [type_of(p) for p in pull.params]
         passed = [v.ty for v in operands[: len(declared)]]
         types = match_types(pull.type_params, declared, passed)
-        result = TupleType(leaves.of(out.ty))
+        result = TupleType(tuple(leaves.of(out.ty)[i] for i in moved))
         whole = builder.apply(name, operands, result, type_arguments(pull.type_params, types))
-        return [whole[i].atom for i in range(count)]
+        found: list[Expr | None] = [None] * count
+        for place, leaf in enumerate(moved):
+            found[leaf] = whole[place].atom
+        return found
 
     def _pull(
         self,

@@ -1,0 +1,126 @@
+"""Derivatives of first-order programs, partially evaluated, are straight lines of operators: no
+cells, closures, branches or residual data are left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import Int, Tensor, float64, relay
+from pyrelay.ir.expr import (
+    Constructor,
+    Function,
+    GlobalVar,
+    If,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+)
+from pyrelay.ir.traverse import post_order
+
+VECTOR = Tensor[float64, (3,)]
+LEFT_OVER = (RefCreate, RefRead, RefWrite, Match, If, Constructor, Function, GlobalVar)
+
+
+@dataclass(frozen=True)
+class Pair:
+    first: float64
+    second: float64
+
+
+@dataclass(frozen=True)
+class Leaf:
+    value: float64
+
+
+@dataclass(frozen=True)
+class Node:
+    left: Tree
+    right: Tree
+
+
+Tree = Leaf | Node
+
+
+@relay
+def products(x: float64, y: float64) -> float64:
+    return relay.sin(x * y) * x
+
+
+@relay
+def in_a_cell(x: float64, y: float64) -> float64:
+    cell = relay.ref(x)
+    cell.value = cell.value * y
+    cell.value = cell.value * cell.value
+    return cell.value
+
+
+@relay
+def in_closures(x: float64, y: float64) -> float64:
+    def scaled(z: float64) -> float64:
+        return z * y
+
+    return scaled(scaled(x)) + relay.tanh(scaled(y))
+
+
+@relay
+def in_data(x: float64, y: float64) -> float64:
+    pair = Pair(x * y, y)
+    tree = Node(Leaf(pair.first), Leaf(pair.second))
+    match tree:
+        case Node(Leaf(a), Leaf(b)):
+            return a * b
+        case _:
+            return x
+
+
+@relay
+def in_a_loop(x: float64, y: float64) -> float64:
+    for i in range(3):
+        x = x * y if i != 1 else relay.sin(x)
+    return x
+
+
+@relay
+def raised(x: float64, n: Int) -> float64:
+    if n == 0:
+        return 1.0
+    return x * raised(x, n - 1)
+
+
+@relay
+def in_recursion(x: float64, y: float64) -> float64:
+    return raised(x, 3) * raised(y, 2)
+
+
+@relay
+def in_a_list(x: float64, y: float64) -> float64:
+    values = [x, y, x * y]
+    return values[0] * values[2]
+
+
+PROGRAMS = [products, in_a_cell, in_closures, in_data, in_a_loop, in_recursion, in_a_list]
+TRANSFORMS = {
+    "grad": lambda f: relay.grad(f),
+    "value_and_grad": lambda f: relay.value_and_grad(f),
+    "jvp": lambda f: relay.jvp(f),
+    "grad of grad": lambda f: relay.grad(relay.grad(f, wrt="x"), wrt="y"),
+    "hvp": lambda f: relay.hvp(f),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_a_derivative_is_a_straight_line(program: Any, transform: str) -> None:
+    derivative = TRANSFORMS[transform](program)
+    made = relay.specialise(derivative)
+    (function,) = made.module.functions.values()
+    for node in post_order(function.body):
+        assert not isinstance(node, LEFT_OVER), str(made)
+    at = (torch.tensor(0.7, dtype=torch.float64), torch.tensor(-1.2, dtype=torch.float64))
+    given = (at, at[::-1]) if transform in ("jvp", "hvp") else at
+    torch.testing.assert_close(made(*given), derivative(*given))
