@@ -93,7 +93,7 @@ def run_passes(
         seconds = time.perf_counter() - started
         stage = step.gives or preserved(stage, changed=made is not module)
         if verified:
-            verify(made, stage)
+            verify(made, stage, module)
             verify_conversions(module, made)
         if observer is not None:
             observer(Ran(step, module, made, stage, seconds))

@@ -28,6 +28,9 @@ class Invariant:
 
     name: str
     check: Callable[[Scene], Iterator[Finding]]
+    is_local: bool = True
+    """Whether it goes on holding of a function while that, the data types and the types of other
+    functions stay the same."""
 
 
 class VerifyError(Exception):

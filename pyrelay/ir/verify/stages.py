@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from . import forms, scopes, typing
 from .scene import Facts, Invariant, Scene, VerifyError
@@ -27,7 +28,7 @@ class Stage(Enum):
 
 
 _TRANSLATED: Final = (
-    Invariant("every variable is bound once", scopes.bound_once),
+    Invariant("every variable is bound once", scopes.bound_once, is_local=False),
     Invariant("variables are used in scope", scopes.in_scope),
     Invariant("every node has a span", scopes.has_spans),
     Invariant("what is mentioned exists", scopes.mentions_exist),
@@ -52,10 +53,13 @@ _ANF: Final = (
 _FIRST_ORDER: Final = (
     *_ANF,
     Invariant("functions are global", forms.functions_are_global),
-    Invariant("values are first-order", forms.values_are_first_order),
+    Invariant("values are first-order", forms.values_are_first_order, is_local=False),
 )
 _DERIVED: Final = (*_ANF, Invariant("transforms are expanded", forms.transforms_are_expanded))
-_FLAVOURED: Final = (*_DERIVED, Invariant("flavours are effects", forms.flavours_are_effects))
+_FLAVOURED: Final = (
+    *_DERIVED,
+    Invariant("flavours are effects", forms.flavours_are_effects, is_local=False),
+)
 
 INVARIANTS: Final[Mapping[Stage, tuple[Invariant, ...]]] = {
     Stage.TRANSLATED: _TRANSLATED,
@@ -74,11 +78,33 @@ def includes(reached: Stage, needed: Stage) -> bool:
     return set(INVARIANTS[needed]) <= set(INVARIANTS[reached])
 
 
-def verify(module: Module, stage: Stage) -> None:
-    """Check that everything holds of a module that should at a stage. Raises VerifyError."""
+_VERIFIED: Final[WeakKeyDictionary[Module, frozenset[Invariant]]] = WeakKeyDictionary()
+"""The invariants that have been found to hold of modules."""
+
+
+def verify(module: Module, stage: Stage, before: Module | None = None) -> None:
+    """Check that everything holds of a module that should at a stage. Raises VerifyError.
+
+    Functions that a pass left as they were in the module `before`, which has been verified, are not
+    looked at again for what depends on them alone.
+    """
+    known = frozenset[Invariant]() if before is None else _VERIFIED.get(before, frozenset())
     facts = Facts(module)
     scenes = [Scene(facts, name, function) for name, function in module.functions.items()]
+    changed = scenes
+    if before is not None and _surroundings_stay(before, module):
+        changed = [s for s in scenes if s.function is not before.functions.get(s.name)]
     for invariant in INVARIANTS[stage]:
-        for scene in scenes:
+        is_kept = invariant in known and (invariant.is_local or module is before)
+        for scene in changed if is_kept else scenes:
             for node, detail in invariant.check(scene):
                 raise VerifyError(scene.name, node, invariant, detail)
+    _VERIFIED[module] = known.union(INVARIANTS[stage])
+
+
+def _surroundings_stay(before: Module, module: Module) -> bool:
+    """Return whether a module has the data types of another, and functions of the same types."""
+    return all(module.adts.get(n) == adt for n, adt in before.adts.items()) and all(
+        old is new or (new is not None and (old.ty, old.type_params) == (new.ty, new.type_params))
+        for old, new in ((f, module.functions.get(n)) for n, f in before.functions.items())
+    )

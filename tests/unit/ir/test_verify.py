@@ -52,6 +52,7 @@ from pyrelay.operators.primitive.reduce import sum_
 from pyrelay.passes.closures import first_order
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.text.parser import parse_module
+from tests.steps import calls_of
 
 TEXT = """
 type List[a] { Nil, Cons(a, List[a]) }
@@ -360,3 +361,53 @@ def test_a_pass_that_casts_a_float_to_a_lower_family_is_found(dtype: str) -> Non
 def test_a_cast_to_a_higher_family_needs_no_words_in_the_program() -> None:
     translated = parse_module("def @f(%x: float32, %n: int64) { %x + %n }")
     verify_conversions(translated, infer(translated))
+
+
+def test_functions_that_a_pass_left_as_they_were_are_not_looked_at_again() -> None:
+    before = normal()
+    verify(before, Stage.ANF)
+    main = before.functions["main"]
+    after = before.with_functions({"main": replace(main, name="main")})
+    anew = calls_of(lambda: verify(after, Stage.ANF))
+    assert calls_of(lambda: verify(after, Stage.ANF, before)) < anew / 2
+    assert calls_of(lambda: verify(before, Stage.ANF, before)) < anew / 20
+
+
+def without(module: Module, name: str) -> Module:
+    """Return a module without a function."""
+    return replace(module, functions={n: f for n, f in module.functions.items() if n != name})
+
+
+def with_other_total(module: Module) -> Module:
+    """Return the module with a `total` that takes and gives another type."""
+    other = parse_module("def @total(%x: int64) -> int64 { %x }")
+    return module.with_functions({"total": to_anf(infer(other)).functions["total"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "invariant"),
+    [
+        (lambda m: without(m, "total"), "what is mentioned exists"),
+        (lambda m: replace(m, adts={}), "what is mentioned exists"),
+        (
+            lambda m: m.with_functions({"other": m.functions["total"]}),
+            "every variable is bound once",
+        ),
+        (with_other_total, "calls agree with what they call"),
+    ],
+)
+def test_what_a_pass_breaks_in_functions_that_it_left_as_they_were_is_found(
+    change: Callable[[Module], Module], invariant: str
+) -> None:
+    before = normal()
+    verify(before, Stage.ANF)
+    with pytest.raises(VerifyError) as caught:
+        verify(change(before), Stage.ANF, before)
+    assert caught.value.invariant.name == invariant
+
+
+def test_a_later_stage_is_checked_of_functions_that_a_pass_left_as_they_were() -> None:
+    before = normal()
+    verify(before, Stage.ANF)
+    with pytest.raises(VerifyError, match="flavours are effects"):
+        verify(before, Stage.FLAVOURED, before)
