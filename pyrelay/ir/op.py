@@ -410,9 +410,10 @@ class Op:
     """An operator: signature, meaning, type, derivative and kernel. Only fields whose default is
     neutral have one.
 
-    `torch_name` is the dotted name in torch whose value the operator gives, its own by default, or
-    None where torch has no such function; tests compare with it. `hyper` are the further static
-    arguments a call takes when a model supplies the operands in `hidden` (`out_channels`, ...).
+    `torch_name` is the dotted name in torch whose value the operator gives, which tests compare:
+    its own by default, where torch has it, or None where the function of that name is another.
+    `hyper` are the further static arguments a call takes when a model supplies the operands in
+    `hidden` (`out_channels`, ...).
     `body` is the whole meaning of a composite, whatever computes it. `push` is the derivative in
     forward mode; where it is None, it follows from `grad`.
     `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host.

@@ -68,6 +68,5 @@ def _reader(name: str, read: Callable[[], float]) -> Op:
         shape=ShapeBehaviour.FACTORY,
         lowering=Library(body),
         grad=NoGradient("a captured number is no parameter"),
-        torch_name=None,
         samples=tuple,
     )

@@ -410,6 +410,8 @@ def reference(op: Op) -> Callable[..., Any] | None:
     """Return the function that an operator must equal, if there is one."""
     if op.name in REFERENCES:
         return REFERENCES[op.name]
+    if op.torch_name == op.name:
+        return getattr(torch, op.name, None)
     return None if op.torch_name is None else attrgetter(op.torch_name)(torch)
 
 

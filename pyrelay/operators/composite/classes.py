@@ -200,7 +200,6 @@ nll_loss_with_total: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll_with_total, is_fresh=True, fused=MadeOf(_total_code)),
     grad=lambda p: (nll_loss_grad(p.g[0], *p.args, p.out[1], **p.attrs), None),
-    torch_name=None,
     samples=lambda: (
         *_nll_samples(),
         Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)), {"ignore_index": 1}),
@@ -273,7 +272,6 @@ nll_loss_grad: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll_backward, is_fresh=True, fused=Elementwise(_nll_grad_element)),
     grad=_nll_backward_grad,
-    torch_name=None,
     samples=lambda: (
         Sample((_NUMBER, TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3), _TOTAL)),
         Sample(

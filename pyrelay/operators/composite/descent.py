@@ -116,7 +116,6 @@ descend_in_place: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Library(update_in_place, fused=MadeOf(_descend_code)),
     grad=NoGradient("made after all gradients are", is_zero=False),
-    torch_name=None,
     samples=lambda: (),
 )
 
@@ -144,6 +143,5 @@ overwrite: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Library(_overwrite),
     grad=NoGradient("made after all gradients are", is_zero=False),
-    torch_name=None,
     samples=lambda: (),
 )

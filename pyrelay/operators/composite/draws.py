@@ -146,7 +146,6 @@ categorical: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_categorical, is_fresh=True, fused=MadeOf(_categorical_code)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, TensorSpec((5,)))),
         Sample((KEY_SPEC, TensorSpec((3, 4)))),

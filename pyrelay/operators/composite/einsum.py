@@ -220,7 +220,6 @@ contract: Final = Op(
     grad=Expansion(
         lambda args, attrs: einsum(args[0].builder.tuple(args), equation=attrs["equation"])
     ),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((4, 5))), {"equation": "ij,jk->ik"}),
         Sample((TensorSpec((2, 1, 3)), TensorSpec((5, 3))), {"equation": "abc,bc->ab"}),

@@ -95,7 +95,6 @@ initial: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_initial),
     grad=NoGradient("depends on no operand"),
-    torch_name=None,
     samples=lambda: (
         Sample((), {"init": "fan_in", "seed": 0, "path": "fc.weight", "size": (4, 3)}),
         Sample((), {"init": "normal", "seed": 1, "path": "embed.weight", "size": (2, 2)}),
@@ -145,7 +144,6 @@ param: Final = Op(
         attribute("shape", convert=kinds.shape),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)),)),
         Sample((TensorSpec((0, 4)),)),

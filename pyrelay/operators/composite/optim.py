@@ -49,7 +49,6 @@ sgd_step: Final = Op(
     type_rule=numeric,
     lowering=Pointwise(lambda k, param, grad, lr: k.sub_product(param, grad, lr)),
     grad=lambda p: (p.g, -(p.g * p.args[2]), -(p.g * p.args[1])),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), 0.1)),
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), TensorSpec(()))),
@@ -106,7 +105,6 @@ descend: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Library(_descend, fused=MadeOf(_descend_code)),
     grad=Expansion(_descend_code),
-    torch_name=None,
     samples=lambda: (
         Sample((_TREE, _TREE, _RATE)),
         Sample((TensorSpec((4,)), TensorSpec((4,)), 0.1)),
@@ -190,7 +188,6 @@ momentum_step: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_momentum_step, fused=MadeOf(_momentum_code)),
     grad=Expansion(_momentum_code),
-    torch_name=None,
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _RATE, _MATRIX), {"momentum": 0.9}),
         Sample((_MATRIX, _MATRIX, 0.1, _MATRIX), {"momentum": 0.9, "nesterov": True}),
@@ -293,7 +290,6 @@ adam_step: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_adam_step, fused=MadeOf(_adam_code)),
     grad=Expansion(_adam_code),
-    torch_name=None,
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE)),
         Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, 1, 0.1), {"weight_decay": 0.1}),

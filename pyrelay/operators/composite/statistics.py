@@ -157,7 +157,6 @@ layer_norm_with_statistics: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_layer, is_fresh=True, fused=MadeOf(_layer_code)),
     grad=_layer_grad,
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _ROW, _ROW), {"normalized_shape": (3,)}),
         Sample((TensorSpec((4, 3)), None, _ROW), {"normalized_shape": (3,), "eps": 0.1}),
@@ -214,7 +213,6 @@ layer_norm_backward: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_layer_backward, is_fresh=True, fused=MadeOf(_layer_backward_formula)),
     grad=Expansion(_layer_backward_formula),
-    torch_name=None,
     samples=lambda: (
         Sample(
             (*(TensorSpec((4, 3)),) * 2, *(TensorSpec((4, 1)),) * 2, _ROW),
@@ -298,7 +296,6 @@ batch_norm_with_statistics: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_batch, is_fresh=True, fused=MadeOf(_batch_code)),
     grad=_batch_grad,
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _ROW, _ROW)),
         Sample((TensorSpec((2, 3, 4, 5)), None, None), {"eps": 0.1}),
@@ -347,7 +344,6 @@ batch_norm_backward: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_batch_backward, is_fresh=True, fused=MadeOf(_batch_backward_formula)),
     grad=Expansion(_batch_backward_formula),
-    torch_name=None,
     samples=lambda: (
         Sample((*(TensorSpec((4, 3)),) * 2, *(TensorSpec((3,)),) * 2, _ROW)),
         Sample((*(TensorSpec((2, 3, 4, 5)),) * 2, *(TensorSpec((3,)),) * 2, None)),

@@ -117,7 +117,6 @@ def _conversion(
         shape=ShapeBehaviour.TRIVIAL,
         lowering=Library(body, fused=fused),
         grad=grad,
-        torch_name=None,
         samples=lambda: samples,
     )
 

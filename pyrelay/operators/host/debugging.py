@@ -34,7 +34,6 @@ breakpoint_: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_pass_by),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (),
 )
 
@@ -47,7 +46,6 @@ debug_line: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_pass_by),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (),
 )
 
@@ -61,7 +59,6 @@ debug_local: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_pass_by),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (),
 )
 

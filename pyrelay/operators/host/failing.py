@@ -31,7 +31,6 @@ check: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_check),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample((True,)),),
 )
 
@@ -65,7 +64,6 @@ fail: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_fail),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample((), {"message": "no way on"}),),
 )
 
@@ -89,7 +87,6 @@ no_element: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_no_element),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample((3, 2)), Sample((0, 0))),
 )
 
@@ -111,6 +108,5 @@ no_structure: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_no_structure),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample(()),),
 )

@@ -29,6 +29,5 @@ field: Final = Op(
     type_rule=_undecided,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),
-    torch_name=None,
     samples=lambda: (Sample((0,), {"name": "x"}),),
 )

@@ -32,7 +32,6 @@ def _operator(name: str, doc: str, *params: Param) -> Op:
         type_rule=_undecided,
         lowering=Host(_never),
         grad=NoGradient("no checked program has it"),
-        torch_name=None,
         samples=lambda: (Sample((0,) * (1 + len(params))),),
     )
 
@@ -65,7 +64,6 @@ def _undecided_of(
         type_rule=_undecided,
         lowering=Host(_never),
         grad=NoGradient("no checked program has it"),
-        torch_name=None,
         samples=lambda: (Sample(sample, attrs or {}),),
     )
 
@@ -150,7 +148,6 @@ relay_call: Final = Op(
     type_rule=_undecided,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),
-    torch_name=None,
     samples=lambda: (Sample(((0,),), {"operator": "sum"}),),
 )
 

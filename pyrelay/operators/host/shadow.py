@@ -28,6 +28,5 @@ shadow: Final = Op(
     # The first reader makes it, with zero in it, so the order of readers is not observable.
     lowering=Host(_shadow),
     grad=NoGradient("a new cell holds zero"),
-    torch_name=None,
     samples=lambda: (),
 )

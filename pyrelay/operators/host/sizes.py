@@ -34,7 +34,6 @@ size: Final = Op(
     type_rule=lambda call: SizeType(call.attrs["dim"]),
     lowering=Host(lambda dim: dim),
     grad=_SIZE,
-    torch_name=None,
     samples=lambda: (Sample((), {"dim": 3}), Sample((), {"dim": 0})),
 )
 
@@ -80,7 +79,6 @@ solved_size: Final = Op(
     type_rule=_solved_size_type,
     lowering=Host(_solved_size),
     grad=_SIZE,
-    torch_name=None,
     samples=lambda: (
         Sample((), {"name": "n", "terms": ((1, 7), (-1, 1)), "divisor": 2}),
         Sample((), {"name": "n", "terms": ((2, 6),), "divisor": 3}),
@@ -114,7 +112,6 @@ as_size: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Host(_as_size),
     grad=_SIZE,
-    torch_name=None,
     samples=lambda: (Sample((3,)), Sample((TensorSpec((), "int64", 0, 5),))),
 )
 
@@ -127,7 +124,6 @@ as_bound: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Host(int),
     grad=_SIZE,
-    torch_name=None,
     samples=lambda: (Sample((-3,)), Sample((TensorSpec((), "int64", -5, 5),))),
 )
 
@@ -143,7 +139,6 @@ shape: Final = Op(
     type_rule=lambda call: TupleType(tuple(SizeType(d) for d in call.tensor(0).shape)),
     lowering=Host(lambda x: tuple(getattr(x, "shape", ()))),
     grad=_SIZE,
-    torch_name=None,
     samples=_samples,
 )
 
@@ -163,7 +158,6 @@ dim_size: Final = Op(
     type_rule=_dim_size_type,
     lowering=Host(lambda x, dim: x.shape[dim]),
     grad=_SIZE,
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dim": 0}),
         Sample((TensorSpec((0, 3)),), {"dim": -1}),
@@ -179,7 +173,6 @@ rank: Final = Op(
     type_rule=lambda call: SizeType(Dim.of(call.tensor(0).rank)),
     lowering=Host(lambda x: len(getattr(x, "shape", ()))),
     grad=_SIZE,
-    torch_name=None,
     samples=_samples,
 )
 
@@ -229,7 +222,6 @@ same_length: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_same_length),
     grad=_SIZE,
-    torch_name=None,
     samples=lambda: (Sample(((3, 3),)), Sample(((0,),))),
 )
 
@@ -257,6 +249,5 @@ equal_sizes: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_equal_sizes),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample((), {"left": 3, "right": 3}),),
 )

@@ -160,7 +160,6 @@ start_iteration: Final = Op(
     effect=Effect.IO,
     lowering=Host(lambda iterable: iterable.start()),
     grad=_OUTSIDE,
-    torch_name=None,
     samples=lambda: (Sample(()),),
 )
 
@@ -173,7 +172,6 @@ has_next: Final = Op(
     effect=Effect.IO,
     lowering=Host(lambda iterator: iterator.advance()),
     grad=_OUTSIDE,
-    torch_name=None,
     samples=lambda: (Sample(()),),
 )
 
@@ -187,6 +185,5 @@ next_element: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(lambda torch, device, iterator, element: iterator.element(device, element)),
     grad=_OUTSIDE,
-    torch_name=None,
     samples=lambda: (Sample((), {"element": ("tuple", ())}),),
 )

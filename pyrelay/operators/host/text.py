@@ -146,7 +146,6 @@ format_: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_format),
     grad=_TEXT,
-    torch_name=None,
     samples=lambda: (
         Sample(((TensorSpec(()), 3),), {"template": "{:.3f} of {}"}),
         Sample(((TensorSpec((2,)),),), {"template": "{}"}),
@@ -185,7 +184,6 @@ print_: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_print),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample(((TensorSpec((2,)), 3),)), Sample(((),), {"sep": ", ", "end": ""})),
 )
 
@@ -222,7 +220,6 @@ concat: Final = Op(
     type_rule=_concat_type,
     lowering=Host(lambda left, right: left + right),
     grad=_TEXT,
-    torch_name=None,
     samples=lambda: (Sample(("a", "b")), Sample(("", ""))),
 )
 
@@ -234,7 +231,6 @@ same_text: Final = Op(
     type_rule=_same_type,
     lowering=Host(lambda left, right: left == right),
     grad=_TEXT,
-    torch_name=None,
     samples=lambda: (Sample(("a", "b")), Sample(("a", "a"))),
 )
 
@@ -246,7 +242,6 @@ other_text: Final = Op(
     type_rule=_same_type,
     lowering=Host(lambda left, right: left != right),
     grad=_TEXT,
-    torch_name=None,
     samples=lambda: (Sample(("a", "b")), Sample(("a", "a"))),
 )
 
@@ -263,7 +258,6 @@ contains_text: Final = Op(
     type_rule=_same_type,
     lowering=Host(lambda part, text: part in text),
     grad=_TEXT,
-    torch_name=None,
     samples=lambda: (Sample(("a", "abc")), Sample(("c", "ab"))),
 )
 
@@ -274,7 +268,6 @@ text_length: Final = Op(
     type_rule=_length_type,
     lowering=Host(lambda text: len(text)),
     grad=_TEXT,
-    torch_name=None,
     samples=lambda: (Sample(("",)), Sample(("four",))),
 )
 
@@ -300,6 +293,5 @@ stop: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_stop),
     grad=NoGradient("gives nothing"),
-    torch_name=None,
     samples=lambda: (Sample(("no way on",)),),
 )

@@ -84,6 +84,5 @@ same_values: Final = Op(
     effect=Effect.FAIL,
     lowering=Host(_same),
     grad=NoGradient("a truth value"),
-    torch_name=None,
     samples=lambda: (Sample((0, 0)), Sample(("a", "b"))),
 )

@@ -240,6 +240,5 @@ recomputed: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Pointwise(lambda k, x: x),
     grad=lambda p: (p.g,),
-    torch_name=None,
     samples=numeric_samples,
 )

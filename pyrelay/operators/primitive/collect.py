@@ -99,6 +99,5 @@ collect: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_collect, is_fresh=False),
     grad=NoGradient("it is put into programs whose gradients have been taken", is_zero=False),
-    torch_name=None,
     samples=lambda: (),
 )

@@ -139,7 +139,6 @@ array_equal: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_array_equal),
     grad=NoGradient("a truth value"),
-    torch_name=None,
     samples=_arrays,
 )
 

@@ -284,7 +284,6 @@ def _operand_gradient(
         lowering=Library(body, is_fresh=True),
         grad=gradient,
         push=Linear(("grad",), (other,)),
-        torch_name=None,
         samples=lambda: samples,
     )
 
@@ -409,7 +408,6 @@ conv_backward: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_conv_backward, is_fresh=True, methods=BACKWARD),
     grad=_conv_backward_grad,
-    torch_name=None,
     samples=_conv_backward_samples,
 )
 

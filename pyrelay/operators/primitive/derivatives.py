@@ -96,7 +96,6 @@ def _derivative(
         type_rule=one_shape,
         lowering=Pointwise(body),
         grad=grad or Expansion(code),
-        torch_name=None,
         samples=samples,
     )
 
@@ -259,7 +258,6 @@ def _of_softmax(
         shape=ShapeBehaviour.IDENTITY,
         lowering=Library(body, is_fresh=True, fused=MadeOf(code)),
         grad=grad,
-        torch_name=None,
         samples=_softmax_samples,
     )
 

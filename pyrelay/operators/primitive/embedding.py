@@ -160,7 +160,6 @@ embedding_grad: Final = Op(
     ),
     push=Linear(("grad",)),
     grad=_embedding_grad_grad,
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),
         Sample(

@@ -123,7 +123,6 @@ peak: Final = Op(
     type_rule=reduced_type(float_dtype),
     lowering=Reduction("max", _peak),
     grad=NoGradient("what it is taken off from comes out the same for any other number"),
-    torch_name=None,
     samples=lambda: (*float_reductions(), Sample((TensorSpec((3, 0)),), {"dim": 1})),
 )
 

@@ -95,7 +95,6 @@ index: Final = Op(
         index_accumulate(zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
         None,
     ),
-    torch_name=None,
     samples=lambda: (
         *_spec_samples(),
         Sample((_MATRIX, (TensorSpec((4,), "bool"),)), {"spec": _ROW}),
@@ -117,7 +116,6 @@ extract: Final = Op(
     ),
     push=Linear(("input",)),
     grad=index.grad,
-    torch_name=None,
     samples=index.samples,
 )
 
@@ -158,7 +156,6 @@ set_at: Final = Op(
     lowering=Library.updating(_set_at, _set_in_place, Elementwise(index_element.written)),
     push=Linear(("input", "value")),
     grad=_set_at_grad,
-    torch_name=None,
     samples=lambda: (
         *(s for s in _spec_samples((_MATRIX,)) if not _has_tensor(s)),
         Sample((_MATRIX, (TensorSpec((1,), "int64", 0, 4),), TensorSpec((3,))), {"spec": _ROW}),
@@ -223,7 +220,6 @@ index_accumulate: Final = Op(
         None,
         _shaped_as(index(p.g, p.args[1], spec=p.attrs["spec"]).sum_to(p.args[2].shape), p.args[2]),
     ),
-    torch_name=None,
     samples=lambda: (
         *_spec_samples((_MATRIX,)),
         Sample((_MATRIX, (TensorSpec((5,), "int64", 0, 2),), TensorSpec((5, 3))), {"spec": _ROW}),
@@ -235,6 +231,7 @@ index_accumulate: Final = Op(
 scatter_at: Final = replace(
     index_accumulate,
     name="scatter_at",
+    torch_name=None,
     doc="`index_accumulate` at positions that are tensors: several may be one.",
     lowering=Library.updating(
         _index_accumulate, _accumulate_in_place, Scatter(base=0, over=2, body=index_element.added)

@@ -390,7 +390,6 @@ pad_fold: Final = Op(
     lowering=Library(_pad_fold, fused=Scatter(base=None, over=0, body=joining.folded)),
     push=Linear(("input",)),
     grad=lambda p: (pad(p.g, pad=p.attrs["pad"], mode=p.attrs["mode"]),),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 7)),), {"pad": (2, 1), "mode": "reflect"}),
         Sample((TensorSpec((2, 7)),), {"pad": (2, 1), "mode": "replicate"}),

@@ -206,7 +206,6 @@ max_pool2d_backward: Final = Op(
     lowering=Library(_max_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_largest)),
     push=Linear(("grad",)),
     grad=_max_pool2d_backward_grad,
-    torch_name=None,
     samples=lambda: (
         _max_backward_sample(2, 3, 6, 4, window=(3, 2)),
         _max_backward_sample(3, 6, 5, window=(3, 2)),
@@ -293,7 +292,6 @@ avg_pool2d_backward: Final = Op(
     lowering=Library(_avg_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_average)),
     push=Linear(("grad",)),
     grad=lambda p: (avg_pool2d(p.g, **_attrs(p, *_AVG_ATTRS)),),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 3, 3, 2)),), {"input_size": (2, 3, 6, 5), "kernel_size": 2}),
         Sample(
@@ -403,7 +401,6 @@ adaptive_avg_pool2d_backward: Final = Op(
     lowering=Library(_adaptive_backward, fused=MadeOf(_adaptive_backward_code)),
     push=Linear(("grad",)),
     grad=lambda p: (adaptive_avg_pool2d(p.g, output_size=p.attrs["output_size"]),),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4, 3)),), {"input_size": (2, 3, 6, 5), "output_size": (4, 3)}),
         Sample(

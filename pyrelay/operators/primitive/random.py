@@ -65,7 +65,6 @@ random_key: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(philox.key_of, fused=Elementwise(drawing.seeded)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (
         Sample((), {"seed": 0}),
         Sample((), {"seed": 2**40 + 7}),
@@ -95,7 +94,6 @@ key: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_key, fused=Elementwise(drawing.seeded_by)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (Sample((TensorSpec((), "int64", 0, 99),)), Sample((3,))),
 )
 
@@ -115,7 +113,6 @@ fold_in: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(philox.fold, fused=Elementwise(drawing.folded_in)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, 0)),
         Sample((KEY_SPEC, TensorSpec((), "int64", 0, 99))),
@@ -136,7 +133,6 @@ random_split: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(philox.split, fused=Elementwise(drawing.split_off)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC,)),
         Sample((KEY_SPEC,), {"num": 5}),
@@ -165,7 +161,6 @@ philox_words: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_philox, is_fresh=True, fused=Elementwise(drawing.numbered)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, TensorSpec((3,), "int64", 0, 2**40)), {"purpose": philox.DRAW}),
         Sample((KEY_SPEC, TensorSpec((), "int64", 0, 9)), {"purpose": philox.FOLD}),
@@ -239,7 +234,6 @@ uniform: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_uniform, fused=Elementwise(drawing.uniform)),
     grad=_NO_PATH,
-    torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC,)),
         Sample((KEY_SPEC,), {"size": (3, 5), "low": -1.0}),

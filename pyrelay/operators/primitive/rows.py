@@ -84,7 +84,6 @@ stack_rows: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_stack),
     grad=_stack_grad,
-    torch_name=None,
     samples=lambda: (),
 )
 
@@ -118,6 +117,5 @@ unstack: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_unstack),
     grad=_unstack_grad,
-    torch_name=None,
     samples=lambda: (),
 )

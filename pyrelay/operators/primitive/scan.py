@@ -155,7 +155,6 @@ recurrence: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_recurrence),
     grad=_recurrence_grad,
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((7,)), TensorSpec((7,))), {"dim": 0}),
         Sample((TensorSpec((7,)), TensorSpec((7,))), {"dim": 0, "reverse": True}),

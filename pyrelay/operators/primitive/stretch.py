@@ -55,7 +55,6 @@ stretch: Final = Op(
     lowering=Library(_stretched),
     push=Linear(("input",)),
     grad=lambda p: (unstretch(p.g, size=p.args[0].shape),),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 1)),), {"size": (3, 4)}),
         Sample((TensorSpec((1, 1)),), {"size": (1, 2)}),
@@ -73,7 +72,6 @@ unstretch: Final = Op(
     lowering=Library(lambda torch, x, size: x.sum_to_size(size)),
     push=Linear(("input",)),
     grad=lambda p: (stretch(p.g, size=p.args[0].shape),),
-    torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"size": (3, 1)}),
         Sample((TensorSpec((1, 2)),), {"size": (1, 1)}),
