@@ -36,7 +36,7 @@ class SourceFile:
         self.name: Final = name
         self.text: Final = text
         self.is_python: Final = is_python
-        """Whether programs in it are Python, so that what is said of them is said in Python."""
+        """Whether programs in it are Python, so messages about them are in terms of Python."""
 
     def __repr__(self) -> str:
         return f"SourceFile({self.name!r})"

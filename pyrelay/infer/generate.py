@@ -131,7 +131,7 @@ class Generator:
         self._defined: Final[dict[Var, FnType]] = {}
         """The local functions being walked. What calls itself gives no size: its arms differ."""
         self._functions: Final[dict[Var | str, Function]] = {}
-        """The functions that names stand for, for what is said about their calls."""
+        """The functions that names stand for, for messages about their calls."""
         self._schemes: Final = schemes
         self.adts: Final = adts
         self.adapt: Final[Adapt | None] = adapting(self)

@@ -59,7 +59,7 @@ def printed_function(
         name = around.names.fresh(param.name)
         around.known[param] = syntax.name(name)
         annotation = _parameter_type(file, function, type_of(param))
-        assert annotation is not None or not decorators, "a global function's types are said"
+        assert annotation is not None or not decorators, "a global function's types are written"
         names.append(name)
         annotations.append(annotation)
     around.sizes.update(p.name for p in function.type_params)

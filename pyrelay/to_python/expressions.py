@@ -234,7 +234,7 @@ class Expressions:
             return
         found = self._literal(value) if isinstance(value, Constant) else self.operands((value,))[0]
         annotation = self.file.annotation(type_of(var))
-        assert annotation is not None, "numbers and what they become have types that are said"
+        assert annotation is not None, "annotations express the types of numbers"
         target = ast.Name(name, syntax.STORE)
         self.statements.append(ast.AnnAssign(target, annotation, found, 1))
 
@@ -249,7 +249,7 @@ class Expressions:
         found = self.value(value)
         self.flush()
         annotation = self.file.annotation(type_of(typed))
-        assert annotation is not None, "the types of data are said"
+        assert annotation is not None, "annotations express the types of data"
         name = ast.Name(target, syntax.STORE)
         self.statements.append(ast.AnnAssign(name, annotation, found, 1))
 

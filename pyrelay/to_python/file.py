@@ -148,7 +148,7 @@ class File:
         named = type_names(type_of(p) for p in function.params)
         given = [self.argument(at[p]) for p in named if p in at]
         known = [g for g in given if g is not None]
-        assert len(known) == len(function.type_params), "type arguments are said"
+        assert len(known) == len(function.type_params), "type arguments are written"
         inside = known[0] if len(known) == 1 else syntax.tuple_of(known)
         return syntax.item(syntax.name(self.functions[name]), inside)
 
@@ -344,7 +344,7 @@ class File:
 
         def annotation(ty: Type) -> ast.expr:
             found = self.annotation(ty)
-            assert found is not None, "the types of fields are said"
+            assert found is not None, "annotations express the types of fields"
             return found
 
         yield from definitions(adt, self.data, annotation, self.use)

@@ -81,7 +81,7 @@ class TwoUnions:
         return Diagnostic(
             code="RL151",
             title=f"`{self.name}` is in two unions: {self.first} and {self.second}",
-            primary=Label(self.span, "which of them is meant here?"),
+            primary=Label(self.span, "the name is ambiguous here"),
             secondary=_defined(self.name, self.place),
             help="a dataclass belongs to at most one union: wrap it in a dataclass of its own "
             f"for the other one, with a field for the `{self.name}`",

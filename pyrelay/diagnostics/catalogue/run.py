@@ -119,7 +119,7 @@ class AssumptionBroken:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        same = "use one Dim for both sizes in the annotations to have this said at the argument"
+        same = "use one Dim for both sizes in the annotations to have this reported at the argument"
         return Diagnostic(
             code="RL505",
             title="sizes do not fit: " + ", ".join(f"{n} is {v}" for n, v in self.actual),

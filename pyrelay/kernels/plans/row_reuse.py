@@ -18,7 +18,7 @@ _REGISTER: Final = 32
 """The bits of a register."""
 
 
-def held(plan: RowPlan) -> int:
+def registers_per_element(plan: RowPlan) -> int:
     """Return how many registers an element of a row takes: the most that what is needed later
     fills. What is loaded and used up in between counts half, since it need not be there for all
     elements at once."""

@@ -25,7 +25,7 @@ _PER_WARP: Final = 256
 halves."""
 _MOST_WARPS: Final = 16
 _MOST_ROWS: Final = 128
-_HELD: Final = 32768
+_REGISTERS: Final = 32768
 """So many of the 65,536 registers of a processor hold a row; the others are for what is computed
 of it. By ptxas for sm_90, nothing is spilled then: softmax, log-softmax and RMS norm of 32,768
 float32 take 51 to 64 of 64 registers a thread in 32 warps; the gradients of softmax and of norms,
@@ -49,10 +49,10 @@ _RATE: Final = 2e10
 Another number to be measured."""
 
 
-def longest_block(held: int, *, is_column: bool) -> int:
-    """Return how long a row may be that is one block on one processor, if each element fills `held`
-    registers; a power of two."""
-    elements = floor_power(max(_HELD // max(held, 1), _ELEMENTS))
+def longest_block(registers: int, *, is_column: bool) -> int:
+    """Return how long a row may be that is one block on one processor, if each element fills
+    so many registers; a power of two."""
+    elements = floor_power(max(_REGISTERS // max(registers, 1), _ELEMENTS))
     return elements // _COLUMNS if is_column else elements
 
 

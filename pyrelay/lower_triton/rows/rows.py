@@ -15,7 +15,7 @@ from typing import Final
 
 from ...kernels.calling import Layout
 from ...kernels.groups import Group
-from ...kernels.plans.row_reuse import held, moved_in_loops
+from ...kernels.plans.row_reuse import moved_in_loops, registers_per_element
 from ...kernels.plans.rows import RowPlan, row_plan
 from ..kernel import Kernel, Lowered, Target
 from .configs import (
@@ -62,7 +62,7 @@ def longest_row(plan: RowPlan, processors: int) -> int:
 
 def _share(plan: RowPlan) -> int:
     """Return how much of a row one processor holds."""
-    return longest_block(held(plan), is_column=plan.is_column)
+    return longest_block(registers_per_element(plan), is_column=plan.is_column)
 
 
 def _long(group: Group, plan: RowPlan, layout: Layout, target: Target) -> Lowered:

@@ -296,7 +296,7 @@ _MODES: Final = ("constant", "reflect", "replicate", "circular")
 
 
 def _source_places(torch: Any, size: int, before: int, after: int, mode: str, device: Any) -> Any:
-    """Give, for each place along a padded dim, the place that it copies."""
+    """Return the place that each place along a padded dim copies."""
     places = torch.arange(-before, size + after, device=device)
     if mode == "replicate":
         return places.clamp(0, size - 1)

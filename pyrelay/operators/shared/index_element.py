@@ -150,8 +150,8 @@ def _apart(
     entries: Sequence[tuple[tuple[Any, ...], int | None]],
     indices: Sequence[Source],
 ) -> tuple[Sequence[Dim], Sequence[Dim]]:
-    """Give, of something for each dim of the result, that for the dims which index tensors bring,
-    and that for the others. The former stand where the tensors do, if these are neighbours, else
+    """Split one entry for each dim of the result into those of the dims that index tensors bring,
+    and those of the others. The former stand where the tensors do, if these are neighbours, else
     in front."""
     ranks = [len(indices[e[1]].shape) if e[0] == "int" else None for e, _ in entries]
     is_tensor = [rank is not None for rank in ranks if rank != 0]

@@ -61,7 +61,7 @@ class Unit:
         self._mentioned: Final = mentioned
 
     def fixed(self, values: Sequence[Value]) -> tuple[bool, ...]:
-        """Tell, for each type parameter, whether an instance for arguments fixes it: a type
+        """Return, for each type parameter, whether an instance for arguments fixes it: a type
         variable, or a size in the type of a parameter that is a known function. What the function
         was made of speaks of the same sizes."""
         sizes: set[str] = set()

@@ -238,7 +238,7 @@ class Runner(Inspected):
     def _instantiated(
         self, args: Arguments, models: tuple[Source, ...], transformed: Transformed | None
     ) -> Arguments:
-        """Say what the type parameters stand for where the program looks into what others take
+        """Instantiate the type parameters where the program looks into what others take
         whatever it is: a gradient does, and a function that is passed and takes several types."""
         reader = self._describer.ranks
         if reader.has_ranks:

@@ -97,7 +97,7 @@ class CompiledProgram:
     ) -> None:
         self.gives_fresh: Final = gives_fresh
         self.is_bare: Final = is_bare
-        """Whether autograd may be told nothing of its calls."""
+        """Whether its calls may bypass autograd."""
         self._program: Final = program
         self._entry: Final = entry
         self._files: Final[dict[str, SourceFile]] = {}

@@ -23,7 +23,7 @@ from ..values.representation import Instances, UserData
 
 
 def described(data: UserData, module: Module) -> dict[str, list[dict[str, Any]]]:
-    """Give, for each data type of a program that has classes, a description of them as JSON."""
+    """Return a description, as JSON, of each data type of a program that has classes."""
     found: dict[str, list[dict[str, Any]]] = {}
     for name in module.adts:
         form = data.representations.get(name)

@@ -123,7 +123,7 @@ def optimizer_named(cx: Context, node: ast.expr) -> OptimizerUse | None:
 
 
 def _no_optimizer(value: Any, known: bool) -> tuple[str, str]:
-    """Say why a value is no optimiser for compiled code, and what to write."""
+    """Return why a value is no optimiser for compiled code, and what to write."""
     if is_optimizer(value):
         way = "give it a global name, or pass it for a parameter annotated `Optimizer`"
         return "is an attribute of an object that can change", way

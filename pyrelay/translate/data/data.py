@@ -347,7 +347,7 @@ class DataTypes:
         self, reader: AnnotationReader, constructor: DataConstructor, field: Field, span: Span
     ) -> Type:
         """Return the type of a field in the parameters of its class; a wrong one is reported."""
-        why, instead = "its type arguments are not said", "write them: `Tree[T]`"
+        why, instead = "its type arguments are missing", "write them: `Tree[T]`"
         try:
             ty = reader.type(field.annotation)
             if open_shapes(ty):
@@ -435,7 +435,7 @@ def _newer(cls: type) -> type | None:
 
 
 def _default(param: Any) -> Any:
-    """Return the type that a type parameter has where none is said, from Python 3.13 on."""
+    """Return the default of a type parameter, from Python 3.13 on."""
     has_default = getattr(param, "has_default", None)
     return param.__default__ if has_default is not None and has_default() else None
 

@@ -53,7 +53,7 @@ def wrong_arguments(value: Any) -> str | None:
 
 def type_of(alias: Any, args: tuple[Any, ...], reader: AnnotationReader) -> Type:
     """Return the type that an abbreviation stands for with its type arguments; those that are not
-    said are open. Raises what reading it raises."""
+    written are open. Raises what reading it raises."""
     ty = reader.type(alias.__value__)
     sizes = dim_names(ty)
     types = {p.name for p in subtypes(ty) if isinstance(p, TypeVar)}

@@ -305,7 +305,7 @@ class AnnotationReader:
             elements = tuple(self.type_in_data(a) for a in args)
             return AdtType(LIBRARY_TYPES.get(origin, LIST), elements)
         if value is written.Ref:
-            raise NotAType("what the cell holds is not said", "write `Ref[Float]`")
+            raise NotAType("the type of its content is missing", "write `Ref[Float]`")
         if (origin or value) in _NAMED_TYPES:
             return _without_elements(origin or value)
         wrong = wrong_arguments(value)
@@ -440,7 +440,7 @@ def _without_elements(value: Any) -> Type:
     if value in LIBRARY_TYPES and not getattr(value, "__parameters__", ()):
         return AdtType(LIBRARY_TYPES[value])
     shown = LIBRARY_TYPES.get(value, str(value.__name__)).removeprefix(PRELUDE)
-    raise NotAType("the type of its elements is not said", f"write `{shown}[Float]`")
+    raise NotAType("the type of its elements is missing", f"write `{shown}[Float]`")
 
 
 _NAMED_TYPES: Final = (*SEQUENCES, *LIBRARY_TYPES)

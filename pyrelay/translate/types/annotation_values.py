@@ -75,9 +75,9 @@ def reason(value: Any, origin: Any) -> tuple[str, str | None]:
     if (getattr(value, "__module__", "") or "").startswith("torch.utils.data"):
         return "it does not say what the elements are", ITERABLE_WAY
     if module in ("torch", "numpy", "jax"):
-        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
+        return "its shape and element type are missing", "write `Tensor[Float, (N, 3)]`"
     if value is written.Tensor:
-        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
+        return "its shape and element type are missing", "write `Tensor[Float, (N, 3)]`"
     if value in (dict, set) or origin in (dict, set):
         instead = "write a tensor, a tuple, or a list: `list[Float]`"
         return "this collection is not in the language", instead

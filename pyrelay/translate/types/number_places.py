@@ -1,6 +1,6 @@
 """Where in a value Python's own numbers stand: what an annotation says and its type does not.
 
-`int` and `Int` are one type. A result is a Python number where the annotation said `int`, `float`
+`int` and `Int` are one type. A result is a Python number where the annotation is `int`, `float`
 or `bool`, also in a tuple, behind a type parameter (`Tree[int]`), in a cell or in what a function
 gives. The annotation is read twice, the second time with marks in place of these three; `places_of`
 keeps the marks and what is around them. `Params[net]` is a tuple in the program, so where records
@@ -86,7 +86,7 @@ def together(parts: Iterable[Numbers]) -> Numbers:
 
 
 def parts_of(numbers: Numbers, count: int) -> tuple[Numbers, ...]:
-    """Return the numbers in the parts of a value, of which there are as many as said."""
+    """Return the numbers in the parts of a value, of which there are `count`."""
     fits = isinstance(numbers, Parts) and len(numbers.parts) == count
     return cast("Parts", numbers).parts if fits else (None,) * count
 
