@@ -190,15 +190,13 @@ def pre_order(expr: Expr) -> Iterator[Expr]:
 
 def post_order(expr: Expr) -> Iterator[Expr]:
     """Return every expression inside and then the expression, children before parents."""
-    stack: list[tuple[Expr, bool]] = [(expr, False)]
-    while stack:
-        node, expanded = stack.pop()
-        inside = () if expanded else children(node)
-        if not inside:
-            yield node
-            continue
-        stack.append((node, True))
-        stack += ((child, False) for child in reversed(inside))
+    found: list[Expr] = []  # parents before children, the last child first: the other way round
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        pending += children(node)
+    return reversed(found)
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:

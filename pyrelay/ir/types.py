@@ -206,6 +206,8 @@ def as_arguments(params: Iterable[TypeParam]) -> tuple[Type | Dim, ...]:
 def parts(ty: Type) -> tuple[Type, ...]:
     """Return the types directly inside a type."""
     match ty:
+        case TensorType():  # by far the most
+            return ()
         case TupleType(fields):
             return fields
         case FnType(params, result):
