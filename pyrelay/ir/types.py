@@ -261,16 +261,18 @@ def dims(ty: Type) -> Iterator[Dim]:
 
 def dim_names(ty: Type) -> frozenset[str]:
     """Return the names of all sizes in the type, those it quantifies itself excepted."""
-    if isinstance(ty, FnType):
-        bound = {p.name for p in ty.type_params if isinstance(p, DimVar)}
-        inner = frozenset[str]().union(*(dim_names(p) for p in parts(ty)))
-        return inner - bound
-    if isinstance(ty, TensorType | SizeType):
-        return frozenset[str]().union(*(d.names() for d in dims(ty)))
-    own = frozenset[str]()
-    if isinstance(ty, AdtType):
-        own = own.union(*(a.names() for a in ty.args if isinstance(a, Dim)))
-    return own.union(*(dim_names(p) for p in parts(ty)))
+    match ty:
+        case TensorType(shape):
+            return frozenset[str]().union(*(d.names() for d in shape))
+        case SizeType(dim):
+            return dim.names()
+        case AdtType(args=args):
+            own = (a.names() if isinstance(a, Dim) else dim_names(a) for a in args)
+            return frozenset[str]().union(*own)
+        case _:
+            inner = frozenset[str]().union(*map(dim_names, parts(ty)))
+            bound = ty.type_params if isinstance(ty, FnType) else ()
+            return inner.difference(p.name for p in bound if isinstance(p, DimVar))
 
 
 def map_type(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ..expr import Call, Expr, type_of
+from ..expr import Call, Expr, Function, type_of
 from ..op import Op
 from ..traverse import post_order
 from ..types import DType, SizeType, TensorType, Type, int64, show
@@ -24,21 +24,25 @@ _SAYING: Final = frozenset({"dtype", "fill_value"})
 def verify_conversions(before: Module, after: Module) -> None:
     """Check that each cast to a lower family that a pass leaves stands where the module before it
     calls an operator that converts. Raises VerifyError."""
-    allowed = {
-        node.span
-        for function in before.functions.values()
+    casts = [
+        (name, node, detail)
+        for name, function in after.functions.items()
+        if _is_new(before, name, function)
         for node in post_order(function)
-        if isinstance(node, Call) and not _SAYING.isdisjoint(node.attrs)
-    }
-    for name, function in after.functions.items():
-        if function is before.functions.get(name):
-            continue
-        if name not in before.functions and name.startswith("prelude."):
-            continue  # linked by inference; the prelude is checked by itself
-        for node in post_order(function):
-            detail = _lowered(node)
-            if detail is not None and node.span not in allowed:
-                raise VerifyError(name, node, _INVARIANT, detail)
+        if (detail := _lowered(node)) is not None
+    ]
+    calls = (n for f in before.functions.values() if casts for n in post_order(f))
+    allowed = {n.span for n in calls if isinstance(n, Call) and not _SAYING.isdisjoint(n.attrs)}
+    for name, node, detail in casts:
+        if node.span not in allowed:
+            raise VerifyError(name, node, _INVARIANT, detail)
+
+
+def _is_new(before: Module, name: str, function: Function) -> bool:
+    """Return whether a pass made a function. What inference links from the prelude is checked
+    there."""
+    is_linked = name not in before.functions and name.startswith("prelude.")
+    return not is_linked and function is not before.functions.get(name)
 
 
 def _lowered(node: Expr) -> str | None:

@@ -242,11 +242,11 @@ def test_the_output_of_a_layer_that_does_not_train_may_be_the_result(tmp_path: P
 
 
 def test_long_programs_are_flat_and_deep_ones_are_made_so(tmp_path: Path) -> None:
-    long = infer(chain(3_000))
+    long = infer(chain(1_500))
     text = assert_reads_back(long, "main", tmp_path)
     assert max(map(len, text.splitlines())) < 200
     for in_tail in (True, False):
-        text = assert_reads_back(infer(nested(500, in_tail=in_tail)), "main", tmp_path)
+        text = assert_reads_back(infer(nested(300, in_tail=in_tail)), "main", tmp_path)
         assert max(len(line) - len(line.lstrip()) for line in text.splitlines()) < 200
 
 
