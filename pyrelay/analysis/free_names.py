@@ -157,8 +157,7 @@ class _Walk:
         end = _Leave(len(found.shown))
         steps: list[_Step] = [node.value]
         for clause in node.clauses:
-            guard = () if clause.guard is None else (clause.guard,)
-            steps += (_Bind(pattern_vars(clause.pattern)), *guard, clause.body, end)
+            steps += (_Bind(pattern_vars(clause.pattern)), *clause.scopes, end)
         return steps
 
     def bind(self, bound: tuple[Var, ...]) -> None:

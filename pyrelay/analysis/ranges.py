@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-from ..ir.expr import Call, Clause, Constant, Expr, Function, If, LetBlock, Match, Var
+from ..ir.expr import Call, Constant, Expr, Function, If, LetBlock, Match, Var
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.types import SizeType, TensorType, bool_
@@ -77,7 +77,7 @@ class _Walk:
                 yield then, self._narrowed(condition, branch, holds=True)
                 yield otherwise, self._narrowed(condition, branch, holds=False)
             case Match(clauses=clauses):
-                yield from ((body, branch) for clause in clauses for body in _bodies(clause))
+                yield from ((body, branch) for clause in clauses for body in clause.scopes)
             case _:
                 pass
 
@@ -156,9 +156,3 @@ def _counts(call: Call, branch: _Branch | None) -> bool:
 def _is_long(var: Var) -> bool:
     ty = var.ty
     return isinstance(ty, TensorType) and not ty.shape and str(ty.dtype) == "int64"
-
-
-def _bodies(clause: Clause) -> Iterator[Expr]:
-    if clause.guard is not None:
-        yield clause.guard
-    yield clause.body

@@ -7,7 +7,7 @@ the size, and otherwise before the binding that needs it. Later stages treat it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, final
 
@@ -16,7 +16,6 @@ from ..ir.equations import Solution, solutions
 from ..ir.expr import (
     Binding,
     Call,
-    Clause,
     Expr,
     Flavour,
     Function,
@@ -186,16 +185,10 @@ class _Walk:
         parts: list[Expr] = [match.value]
         for clause in match.clauses:
             new = self._learn(pattern_vars(clause.pattern))
-            for part in _scopes(clause):
+            for part in clause.scopes:
                 parts.append((yield self._body(part)))  # noqa: PERF401
             self._forget(new)
         return rebuild(match, parts)
-
-
-def _scopes(clause: Clause) -> Iterator[Expr]:
-    if clause.guard is not None:
-        yield clause.guard
-    yield clause.body
 
 
 def _binding(solution: Solution, span: Span) -> Binding:

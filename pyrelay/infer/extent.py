@@ -12,8 +12,7 @@ from typing import Final, NamedTuple, final
 from ..diagnostics.catalogue.undetermined import TypeTooLarge
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import Span
-from ..ir.dims import Dim
-from ..ir.types import AdtType, FnType, RefType, TupleType, Type, TypeHole
+from ..ir.types import AdtType, FnType, RefType, TupleType, Type, TypeHole, parts
 
 DEEPEST: Final = 100
 LARGEST: Final = 100_000
@@ -47,12 +46,12 @@ class Extents:
             key = id(current)
             if key in found or key in self._known:
                 continue
-            parts = [self._shallow(part) for part in _parts(current)]
+            direct = [self._shallow(part) for part in parts(current)]
             if not is_left:
                 pending.append((current, True))
-                pending += ((part, False) for part in parts if isinstance(part, _COMPOSITE))
+                pending += ((part, False) for part in direct if isinstance(part, _COMPOSITE))
                 continue
-            inside = [self._extent(part, found) for part in parts]
+            inside = [self._extent(part, found) for part in direct]
             made = _joined(inside)
             if made.depth > DEEPEST or made.size > LARGEST:
                 raise CheckError(TypeTooLarge(span, DEEPEST, LARGEST, made.depth > DEEPEST))
@@ -73,17 +72,3 @@ def _joined(parts: Sequence[_Extent]) -> _Extent:
 
 
 _COMPOSITE: Final = (TupleType, FnType, RefType, AdtType)
-
-
-def _parts(ty: Type) -> tuple[Type, ...]:
-    match ty:
-        case TupleType(fields):
-            return fields
-        case FnType(params, result):
-            return (*params, result)
-        case RefType(value):
-            return (value,)
-        case AdtType(args=args):
-            return tuple(a for a in args if not isinstance(a, Dim))
-        case _:
-            return ()

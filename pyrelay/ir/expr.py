@@ -319,6 +319,11 @@ class Clause:
     body: Expr
     guard: Expr | None = None
 
+    @property
+    def scopes(self) -> tuple[Expr, ...]:
+        """The expressions that see what the pattern binds, in order of evaluation."""
+        return (self.body,) if self.guard is None else (self.guard, self.body)
+
 
 @final
 @dataclass(frozen=True, slots=True)

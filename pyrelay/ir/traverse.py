@@ -131,11 +131,7 @@ def _rebuild_let(expr: LetBlock, rest: Iterator[Expr]) -> LetBlock:
 
 
 def _match_children(expr: Match) -> tuple[Expr, ...]:
-    inside: list[Expr] = [expr.value]
-    for clause in expr.clauses:
-        inside += () if clause.guard is None else (clause.guard,)
-        inside.append(clause.body)
-    return tuple(inside)
+    return (expr.value, *(part for clause in expr.clauses for part in clause.scopes))
 
 
 def _rebuild_match(expr: Match, rest: Iterator[Expr]) -> Match:

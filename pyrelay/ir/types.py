@@ -220,6 +220,13 @@ def parts(ty: Type) -> tuple[Type, ...]:
             return ()
 
 
+def dtype_of(ty: Type) -> DType | None:
+    """Return the element type of a tensor or number."""
+    if isinstance(ty, SizeType):
+        return int64
+    return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
+
+
 def is_open_shape(ty: Type) -> TypeGuard[TensorType]:
     """Return whether a type is a tensor of any rank, `Tensor[Float, (N, ...)]`."""
     return isinstance(ty, TensorType) and ANY_DIMS in ty.shape

@@ -24,10 +24,10 @@ from ..ir.op import (
     ShapeBehaviour,
     View,
 )
-from ..ir.types import DType, TupleType, Type, int64, is_float
+from ..ir.types import DType, TupleType, Type, dtype_of, int64, is_float
 from .apply import compute_dtype, integer_dtype, needs_tensors
 from .constants import torch_dtype
-from .terms import Context, Form, Term, dtype_of, form_of, interior, leaf, part_of, tuple_term
+from .terms import Context, Form, Term, form_of, interior, leaf, part_of, tuple_term
 from .text import TextScalars
 from .trace import NotTraceable, static_leaf, trace
 

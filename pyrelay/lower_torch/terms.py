@@ -19,7 +19,7 @@ import torch
 from ..ir.dims import Dim
 from ..ir.expr import Call
 from ..ir.op import Op
-from ..ir.types import DType, SizeType, TensorType, Type, int64, is_float
+from ..ir.types import DType, SizeType, TensorType, Type, dtype_of, is_float
 from .code import Code
 
 Number: TypeAlias = int | float | bool
@@ -130,13 +130,6 @@ def form_of(ty: Type) -> Form:
             return Form.TENSOR
         case _:
             return Form.OTHER
-
-
-def dtype_of(ty: Type) -> DType | None:
-    """Return the element type of a tensor or number."""
-    if isinstance(ty, SizeType):
-        return int64
-    return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
 
 
 def tuple_term(code: Code, fields: tuple[Term, ...]) -> Term:

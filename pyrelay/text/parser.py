@@ -8,9 +8,7 @@ turns it into IR. Mistakes are `CheckError`s at their place in the text.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -20,6 +18,7 @@ from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, Unexp
 from ..diagnostics.catalogue.text import UnexpectedText
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
+from ..garbage import uncollected
 from ..ir.expr import Expr
 from ..ir.linking import Library
 from ..ir.module import EMPTY, Module
@@ -89,7 +88,7 @@ def parse_module(
     ['twice']
     """
     file = SourceFile(name, text)
-    with _collector_paused():
+    with uncollected():
         parsed = _parsed(file, "module", dialect_of(text), operators, library)
         return read_module(parsed, sources or {})
 
@@ -102,23 +101,9 @@ def parse_expr(text: str, *, operators: Mapping[str, Op] = BY_NAME, relay: bool 
     """
     file = SourceFile("<text>", text)
     dialect = RELAY if relay else dialect_of(text)
-    with _collector_paused():
+    with uncollected():
         parsed = _parsed(file, "open_expr", dialect, operators, NOTHING)
         return read_expr(parsed)
-
-
-@contextmanager
-def _collector_paused() -> Generator[None]:
-    """Keep the garbage collector from looking again and again at a tree that is all in use, which
-    takes more than half of the time of reading a long text."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @cache

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Fix, Label
 from ..source import Span
+from ..wording import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,12 +471,12 @@ class UnpackMismatch:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        names = _count(self.names, "name")
+        names = counted(self.names, "name")
         return Diagnostic(
             code="RL217",
             title=f"this cannot be unpacked into {names}"
             if self.fields is None
-            else f"{_count(self.fields, 'value')} cannot be unpacked into {names}",
+            else f"{counted(self.fields, 'value')} cannot be unpacked into {names}",
             primary=Label(self.span, f"this is {self.actual}"),
             help=self._way(self.fields),
         )
@@ -493,7 +494,3 @@ class UnpackMismatch:
             return None
         parts = ", ".join(f"{self.value}[{i}]" for i in range(self.names))
         return f"name its parts: `{', '.join(targets)} = {parts}`"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

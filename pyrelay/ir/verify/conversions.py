@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from ..expr import Call, Expr, Function, type_of
 from ..op import Op
 from ..traverse import post_order
-from ..types import DType, SizeType, TensorType, Type, int64, show
+from ..types import DType, dtype_of, show
 from .scene import Invariant, VerifyError
 
 if TYPE_CHECKING:
@@ -48,16 +48,10 @@ def _is_new(before: Module, name: str, function: Function) -> bool:
 def _lowered(node: Expr) -> str | None:
     if not isinstance(node, Call) or not isinstance(node.callee, Op) or node.callee.name != "cast":
         return None
-    actual, wanted = _dtype(type_of(node.args[0])), node.attrs["dtype"]
+    actual, wanted = dtype_of(type_of(node.args[0])), node.attrs["dtype"]
     if actual is None or not isinstance(wanted, DType) or actual.kind.value <= wanted.kind.value:
         return None
     return f"{show(type_of(node.args[0]))} is cast to {wanted}"
-
-
-def _dtype(ty: Type) -> DType | None:
-    if isinstance(ty, SizeType):
-        return int64
-    return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
 
 
 _INVARIANT: Final = Invariant("only the program itself drops fractions", lambda _: iter(()))

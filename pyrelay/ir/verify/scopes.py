@@ -83,8 +83,7 @@ def _scoped(node: Expr) -> list[_Step]:
 
 def _arm(clause: Clause) -> list[_Step]:
     bound = pattern_vars(clause.pattern)
-    guard = () if clause.guard is None else (clause.guard,)
-    return [(True, bound), *guard, clause.body, (False, bound)]
+    return [(True, bound), *clause.scopes, (False, bound)]
 
 
 def has_spans(scene: Scene) -> Iterator[Finding]:

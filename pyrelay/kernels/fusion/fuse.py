@@ -305,8 +305,7 @@ def _mentions(value: Expr, bodies: list[Expr]) -> Iterator[Expr]:
         case Match(matched, clauses):
             yield matched
             for clause in clauses:
-                bodies.append(clause.body)
-                bodies += () if clause.guard is None else (clause.guard,)
+                bodies += clause.scopes
         case LetBlock():
             bodies.append(value)
         case Var():

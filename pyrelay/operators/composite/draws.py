@@ -20,11 +20,11 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import axis, floating
-from ...ir.types import DType, TensorType, Type, float32, float64, int64, is_float, show
+from ...ir.types import DType, TensorType, Type, float32, float64, int64, show
 from ..primitive.arithmetic import maximum
 from ..primitive.extrema import argmax
 from ..primitive.math import log, log1p
-from ..primitive.random import KEY_SPEC, check_key, uniform
+from ..primitive.random import KEY_SPEC, check_key, drawn_type, uniform
 from ..shared import philox
 from ..shared.precision import wide_dtype
 
@@ -37,14 +37,6 @@ _LEAST: Final = {32: 2.0**-25, 64: 2.0**-54}
 infinite."""
 
 _NO_PATH: Final = NoGradient("random numbers do not depend on any operand smoothly")
-
-
-def _drawn_type(call: RuleCall) -> Type:
-    check_key(call)
-    dtype = call.attrs["dtype"] or float32
-    if not is_float(dtype):
-        call.clash(f"`{call.op.name}` draws floats, not {dtype}")
-    return TensorType(call.attrs["size"], dtype)
 
 
 def _exponential_of(key: Value, size: tuple[Dim, ...], dtype: DType) -> Value:
@@ -88,7 +80,7 @@ def _distribution(
             attribute("size", (), kinds.shape),
             attribute("dtype", None, kinds.optional(kinds.dtype)),
         ),
-        type_rule=_drawn_type,
+        type_rule=drawn_type,
         shape=ShapeBehaviour.FIXED,
         lowering=Library(drawn, is_fresh=True, fused=MadeOf(made)),
         grad=_NO_PATH,

@@ -11,31 +11,23 @@ from ...ir.op import (
     MadeOf,
     Op,
     Promotion,
-    RuleCall,
     Sample,
     ShapeBehaviour,
     TensorSpec,
     attribute,
     operand,
 )
-from ...ir.rules import axis
-from ...ir.types import DType, TensorType, Type, float64
+from ...ir.types import DType, float64
 from ..primitive.derivatives import log_softmax_grad, softmax_grad
 from ..primitive.extrema import peak
 from ..primitive.math import exp, log
 from ..shared.operands import as_tensor
 from ..shared.precision import wide_dtype
-from ..shared.reducing import float_dtype
+from ..shared.reducing import along_dim, float_dtype
 from ..shared.samples import filled
 
 if TYPE_CHECKING:
     from ..builder import Value
-
-
-def _softmax_type(call: RuleCall) -> Type:
-    ty = call.tensor(0)
-    axis(call, call.attrs["dim"], ty.rank)
-    return TensorType(ty.shape, float_dtype(call, ty.dtype))
 
 
 def _softmax_samples() -> Iterable[Sample]:
@@ -94,7 +86,7 @@ softmax: Final = Op(
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,
-    type_rule=_softmax_type,
+    type_rule=along_dim(float_dtype),
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_in_dtype("softmax"), is_fresh=True, fused=MadeOf(_softmax_code)),
     grad=lambda p: (softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
@@ -111,7 +103,7 @@ log_softmax: Final = Op(
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,
-    type_rule=_softmax_type,
+    type_rule=along_dim(float_dtype),
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_in_dtype("log_softmax"), is_fresh=True, fused=MadeOf(_log_softmax_code)),
     grad=lambda p: (log_softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),

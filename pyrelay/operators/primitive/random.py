@@ -172,7 +172,8 @@ philox_words: Final = Op(
 )
 
 
-def _drawn_type(call: RuleCall) -> Type:
+def drawn_type(call: RuleCall) -> Type:
+    """Return the type of floats that are drawn: of the size and dtype asked for."""
     check_key(call)
     dtype = call.attrs["dtype"] or float32
     if not is_float(dtype):
@@ -199,7 +200,7 @@ normal: Final = Op(
         attribute("size", (), kinds.shape),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    type_rule=_drawn_type,
+    type_rule=drawn_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_normal, fused=Elementwise(drawing.normal)),
     grad=_NO_PATH,
@@ -230,7 +231,7 @@ uniform: Final = Op(
         attribute("high", 1.0, kinds.number),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    type_rule=_drawn_type,
+    type_rule=drawn_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_uniform, fused=Elementwise(drawing.uniform)),
     grad=_NO_PATH,

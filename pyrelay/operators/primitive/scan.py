@@ -19,20 +19,14 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import axis
-from ...ir.types import TensorType, Type, float32, float64, is_float
+from ...ir.types import Type, float32, float64, is_float
 from ..shared.operands import on_tensor
-from ..shared.reducing import accumulated_dtype, to_operand
+from ..shared.reducing import accumulated_dtype, along_dim, to_operand
 from ..shared.samples import filled
 from .view import flip
 
 if TYPE_CHECKING:
     from ..builder import Value
-
-
-def _running_type(call: RuleCall) -> Type:
-    ty = call.tensor(0)
-    axis(call, call.attrs["dim"], ty.rank)
-    return TensorType(ty.shape, accumulated_dtype(call, ty.dtype))
 
 
 def _running_samples() -> Iterable[Sample]:
@@ -62,7 +56,7 @@ cumsum: Final = Op(
         attribute("dim", convert=kinds.axis),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    type_rule=_running_type,
+    type_rule=along_dim(accumulated_dtype),
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumsum(dim, dtype=dtype))),
     push=Linear(("input",)),
@@ -90,7 +84,7 @@ cumprod: Final = Op(
         attribute("dim", convert=kinds.axis),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    type_rule=_running_type,
+    type_rule=along_dim(accumulated_dtype),
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumprod(dim, dtype=dtype))),
     grad=_cumprod_grad,

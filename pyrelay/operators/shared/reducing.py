@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim, product
 from ...ir.op import RuleCall, Sample, TensorSpec, TypeRule
-from ...ir.rules import axes, drop_axes
+from ...ir.rules import axes, axis, drop_axes
 from ...ir.types import AnyDType, DType, DTypeKind, TensorType, Type, int64, is_float
 
 if TYPE_CHECKING:
@@ -48,6 +48,17 @@ def reduced_type(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
         gone = axes(call, call.attrs["dim"], ty.rank)
         shape = drop_axes(ty.shape, gone, keepdim=call.attrs["keepdim"])
         return TensorType(shape, result(call, ty.dtype))
+
+    return rule
+
+
+def along_dim(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
+    """Return the rule of what goes along `dim` and leaves it; `result` gives the dtype."""
+
+    def rule(call: RuleCall) -> Type:
+        ty = call.tensor(0)
+        axis(call, call.attrs["dim"], ty.rank)
+        return TensorType(ty.shape, result(call, ty.dtype))
 
     return rule
 

@@ -28,13 +28,12 @@ from ...ir.expr import (
 )
 from ...ir.op import Op
 from ...ir.traverse import Steps
-from ...ir.types import UNIT
+from ...ir.types import UNIT, dtype_of
 from ...lower_torch.apply import is_omitted
 from ...lower_torch.emit import call_body, emit_op
 from ...lower_torch.terms import (
     Form,
     Term,
-    dtype_of,
     form_of,
     leaf,
     tuple_term,

@@ -20,9 +20,9 @@ from ...autotuning.methods import PLAIN, Called, Site, may_choose
 from ...ir.dims import Dim
 from ...ir.expr import Call, type_of
 from ...ir.op import Contraction, Library, Method, Op
-from ...ir.types import UNIT, TensorType, Type, int64
+from ...ir.types import UNIT, TensorType, Type, dtype_of, int64
 from ...lower_torch.apply import run_time_attr
-from ...lower_torch.terms import Form, Term, dtype_of, form_of, leaf, write
+from ...lower_torch.terms import Form, Term, form_of, leaf, write
 from ...lower_torch.trace import NotTraceable, static_leaf, trace
 from .frame import Frame, Mode
 from .names import identifier

@@ -27,12 +27,12 @@ from ...ir.expr import (
 )
 from ...ir.op import Op
 from ...ir.traverse import Steps
-from ...ir.types import UNIT, DType
+from ...ir.types import UNIT, DType, dtype_of
 from ...kernels.function_plan import Planned
 from ...lower_torch.code import Code
 from ...lower_torch.constants import dtype_of as constant_dtype
 from ...lower_torch.constants import is_host_number
-from ...lower_torch.terms import Form, Number, Term, dtype_of, form_of, leaf, write
+from ...lower_torch.terms import Form, Number, Term, form_of, leaf, write
 from .exits import Exit
 from .frame import Frame, Mode, Statements
 from .liveness import Liveness, Region, holds_tensors

@@ -50,7 +50,7 @@ from ..models.optimizers import STAND_IN, OptimizerUse
 from ..models.passed_models import known_of, list_of, note_known
 from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
-from ..names.alias_check import Origin, origin, shared_by
+from ..names.alias_check import Origin, is_grown, origin, shared_by
 from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
 from ..names.closures import note_lambdas
@@ -246,10 +246,6 @@ def _is_element(cx: Context, target: ast.expr) -> bool:
     return target.value.id in cx.grown or target.value.id in cx.list_names
 
 
-def _is_grown(cx: Context, target: ast.expr) -> bool:
-    return isinstance(target, ast.Name) and target.id in cx.grown
-
-
 def bind_target(
     cx: Context, target: ast.expr, value: Expr, code: Code, written: ast.expr | None = None
 ) -> Steps[None]:
@@ -314,7 +310,7 @@ def _set_item(
 def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, value: Expr) -> Expr:
     """Return the new value of a name of which an item is assigned."""
     span, inside = cx.span(target), cx.span(target.slice)
-    if not _is_grown(cx, target.value):
+    if not is_grown(cx, target.value):
         return replaced(base, place, value, span, inside)
     if is_last(target.slice):
         return replaced(base, first_place(inside), value, span, inside)
@@ -324,7 +320,7 @@ def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, val
 def _item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Expr:
     """Return the item of a name that an augmented assignment reads."""
     span, inside = cx.span(target), cx.span(target.slice)
-    if not _is_grown(cx, target.value):
+    if not is_grown(cx, target.value):
         return item(base, place, span, inside)
     if is_last(target.slice):
         return item(base, first_place(inside), span, inside)

@@ -22,8 +22,8 @@ from ..control.blocks import Code
 from ..data.optional_parts import element_of, element_type, has_optionals, inner_displays
 from ..names.alias_check import (
     ELSEWHERE,
-    copied,
     is_fresh,
+    is_grown,
     list_names,
     lists_in,
     lists_shared,
@@ -254,5 +254,5 @@ def hold_elements(cx: Context, value: ast.expr) -> None:
 
 def hold_added(cx: Context, value: ast.expr) -> None:
     """Note that a list may hold what is in another from here on, which extends it."""
-    if not copied(cx, value):
+    if not is_grown(cx, value):
         hold_elements(cx, value)

@@ -191,7 +191,7 @@ def stored_by(cx: Context, stmt: ast.stmt) -> ast.expr | None:
     match stmt:
         case ast.Assign(value=value) | ast.AnnAssign(value=value):
             return value
-        case ast.Expr(ast.Call(func=ast.Attribute(attr="extend"), args=[value])) if copied(
+        case ast.Expr(ast.Call(func=ast.Attribute(attr="extend"), args=[value])) if is_grown(
             cx, value
         ):
             return None
@@ -203,6 +203,6 @@ def stored_by(cx: Context, stmt: ast.stmt) -> ast.expr | None:
             return None
 
 
-def copied(cx: Context, value: ast.expr) -> bool:
-    """Return whether what extends a list is a list whose elements alone go there."""
+def is_grown(cx: Context, value: ast.expr) -> bool:
+    """Return whether an expression is a name whose list the function changes."""
     return isinstance(value, ast.Name) and value.id in cx.grown

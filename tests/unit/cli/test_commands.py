@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import NamedTuple, Protocol
 
 import pytest
 
@@ -80,15 +81,37 @@ WARNED = """
 """
 
 
-def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run `python -m pyrelay` in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "pyrelay", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
+class Done(NamedTuple):
+    """What a command printed, and its exit status."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Run(Protocol):
+    """Runs a command in a folder."""
+
+    def __call__(self, *arguments: str, cwd: Path) -> Done: ...
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Return what runs `python -m pyrelay` in a folder; files are imported anew each time."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def run(*arguments: str, cwd: Path) -> Done:
+        monkeypatch.chdir(cwd)
+        capsys.readouterr()
+        before = {*sys.modules}
+        status = main(arguments)
+        for name in {*sys.modules} - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(cwd)):
+                del sys.modules[name]
+        printed = capsys.readouterr()
+        return Done(status, printed.out, printed.err)
+
+    return run
 
 
 @pytest.fixture
@@ -100,12 +123,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_right_file_passes(folder: Path) -> None:
-    done = run("check", "right.py", cwd=folder)
+    command = [sys.executable, "-m", "pyrelay", "check", "right.py"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.stdout == "right.py: 1 function checked, 0 errors, 0 warnings\n"
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_mistakes_of_all_functions_are_shown_once_with_their_places(folder: Path) -> None:
+def test_mistakes_of_all_functions_are_shown_once_with_their_places(folder: Path, run: Run) -> None:
     done = run("check", "wrong.py", cwd=folder)
     assert done.returncode == 1
     assert done.stdout.count("error[RL") == 2
@@ -115,7 +139,7 @@ def test_mistakes_of_all_functions_are_shown_once_with_their_places(folder: Path
     assert "\x1b[" not in done.stdout
 
 
-def test_what_decorators_refuse_does_not_hide_other_mistakes(folder: Path) -> None:
+def test_what_decorators_refuse_does_not_hide_other_mistakes(folder: Path, run: Run) -> None:
     (folder / "refused.py").write_text(dedent(REFUSED), encoding="utf-8")
     done = run("check", "refused.py", cwd=folder)
     assert done.returncode == 1
@@ -125,7 +149,7 @@ def test_what_decorators_refuse_does_not_hide_other_mistakes(folder: Path) -> No
     assert "Traceback" not in done.stdout + done.stderr
 
 
-def test_warnings_are_shown_once_beside_the_report(folder: Path) -> None:
+def test_warnings_are_shown_once_beside_the_report(folder: Path, run: Run) -> None:
     done = run("check", "warned.py", cwd=folder)
     assert done.returncode == 0
     assert done.stderr.count("warning[RL233]: this case is never reached") == 1
@@ -136,7 +160,7 @@ def test_warnings_are_shown_once_beside_the_report(folder: Path) -> None:
     assert data["diagnostics"][0]["severity"] == "warning"
 
 
-def test_json_holds_the_same_mistakes(folder: Path) -> None:
+def test_json_holds_the_same_mistakes(folder: Path, run: Run) -> None:
     done = run("check", "wrong.py", "--json", cwd=folder)
     data = json.loads(done.stdout)
     assert (data["checked"], data["errors"], data["warnings"]) == (3, 2, 0)
@@ -146,7 +170,7 @@ def test_json_holds_the_same_mistakes(folder: Path) -> None:
     assert done.returncode == 1
 
 
-def test_what_a_script_prints_is_no_part_of_the_json(folder: Path) -> None:
+def test_what_a_script_prints_is_no_part_of_the_json(folder: Path, run: Run) -> None:
     (folder / "loud.py").write_text('print("loading")\n' + dedent(RIGHT))
     done = run("check", "loud.py", "--json", cwd=folder)
     assert json.loads(done.stdout)["checked"] == 1
@@ -175,7 +199,7 @@ def test_the_code_of_an_error_is_explained(capsys: pytest.CaptureFixture[str]) -
     assert told.err == "no error has the code RL999\n"
 
 
-def test_a_program_is_shown_at_a_stage(folder: Path) -> None:
+def test_a_program_is_shown_at_a_stage(folder: Path, run: Run) -> None:
     done = run("show", "right.py:double", "--stage", "typed", cwd=folder)
     assert "double" in done.stdout
     assert done.returncode == 0
@@ -183,19 +207,19 @@ def test_a_program_is_shown_at_a_stage(folder: Path) -> None:
     assert "return x + x" in source.stdout
 
 
-def test_a_wrong_name_gets_the_near_miss(folder: Path) -> None:
+def test_a_wrong_name_gets_the_near_miss(folder: Path, run: Run) -> None:
     done = run("show", "right.py:doubel", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert "did you mean double?" in done.stderr
 
 
-def test_a_missing_file_is_named(folder: Path) -> None:
+def test_a_missing_file_is_named(folder: Path, run: Run) -> None:
     done = run("check", "nothing.py", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "there is no file nothing.py\n"
 
 
-def test_an_exception_in_the_file_is_shown_from_the_users_line_on(folder: Path) -> None:
+def test_an_exception_in_the_file_is_shown_from_the_users_line_on(folder: Path, run: Run) -> None:
     (folder / "broken.py").write_text("import json\n\njson.loads('{')\n")
     done = run("check", "broken.py", cwd=folder)
     assert done.returncode == 2
@@ -204,13 +228,13 @@ def test_an_exception_in_the_file_is_shown_from_the_users_line_on(folder: Path) 
     assert "pyrelay/cli" not in done.stderr
 
 
-def test_a_file_named_like_a_module_of_the_library_is_the_users_own(folder: Path) -> None:
+def test_a_file_named_like_a_module_of_the_library_is_the_users_own(folder: Path, run: Run) -> None:
     (folder / "io.py").write_text((folder / "right.py").read_text())
     done = run("check", "io.py", cwd=folder)
     assert done.stdout == "io.py: 1 function checked, 0 errors, 0 warnings\n"
 
 
-def test_a_file_in_a_package_keeps_its_relative_imports(folder: Path) -> None:
+def test_a_file_in_a_package_keeps_its_relative_imports(folder: Path, run: Run) -> None:
     package = folder / "package"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -220,7 +244,7 @@ def test_a_file_in_a_package_keeps_its_relative_imports(folder: Path) -> None:
     assert "1 function checked, 0 errors" in done.stdout
 
 
-def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path) -> None:
+def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path, run: Run) -> None:
     done = run("doctor", cwd=tmp_path)
     assert done.returncode == 0
     for word in ("versions", "devices", "compilers", "backends", "options", "torch", "dump_dir"):
@@ -229,7 +253,7 @@ def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path) -> No
     assert f"auto             {runs} on cpu, torch on other devices\n" in done.stdout
 
 
-def test_what_is_fused_is_explained(folder: Path) -> None:
+def test_what_is_fused_is_explained(folder: Path, run: Run) -> None:
     done = run("explain", "right.py", "double", cwd=folder)
     assert done.returncode == 0
     assert done.stdout.startswith("double: 1 call of operators in the code\ntorch runs it")
@@ -252,7 +276,7 @@ ASSUMED = """
 """
 
 
-def test_strict_refuses_equations_that_types_do_not_tell(tmp_path: Path) -> None:
+def test_strict_refuses_equations_that_types_do_not_tell(tmp_path: Path, run: Run) -> None:
     (tmp_path / "assumed.py").write_text(dedent(ASSUMED))
     params = "%x: Tensor[(A), float32], %y: Tensor[(B), float32]"
     text = f"def @main[A: Dim, B: Dim]({params}) {{ %x + %y }}"
