@@ -51,7 +51,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-@final
 class Operator(Routine):
     """An operator of the namespace: a name in `@relay` code, and a function on tensors."""
 
@@ -59,7 +58,8 @@ class Operator(Routine):
         self.__relay__: Final = op
         self.__name__: str = op.name
         self.__module__ = "pyrelay.relay"
-        self.__doc__ = op.doc
+        if type(self) is Operator:
+            self.__doc__ = op.doc
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to tensors, outside of a compiled program. Raises CheckError."""
@@ -384,52 +384,32 @@ def _implicit(name: str, annotation: Any, default: Any = MISSING) -> Any:
 
 
 @final
-class Equality(Routine):
+class Equality(Operator):
     """`relay.equal`: of tensors and numbers element by element, as an operator; of data, tuples,
     lists and strings, whether the whole values are equal."""
-
-    def __init__(self, operator: Operator) -> None:
-        self.__relay__: Final = operator.__relay__
-        self.__name__: str = operator.__name__
-        self.__module__ = "pyrelay.relay"
-        self.__signature__: Final = operator.__signature__
-        self._operator: Final = operator
 
     def __call__(self, input: Any, other: Any) -> Any:  # noqa: A002  torch's own name
         """Compare tensors element by element, other values as wholes. Raises RunError for what is
         not compared, such as functions."""
         if _is_number(input) and _is_number(other):
-            return self._operator(input, other)
+            return super().__call__(input, other)
         from .runtime.values.equality import values_equal  # brings in torch
 
         return values_equal(input, other)
 
-    def __repr__(self) -> str:
-        return f"<operator {self.__name__}>"
-
 
 @final
-class StopGradient(Routine):
+class StopGradient(Operator):
     """`relay.stop_gradient`: of a tensor or a number as an operator, of other values as wholes."""
-
-    def __init__(self, operator: Operator) -> None:
-        self.__relay__: Final = operator.__relay__
-        self.__name__: str = operator.__name__
-        self.__module__ = "pyrelay.relay"
-        self.__signature__: Final = operator.__signature__
-        self._operator: Final = operator
 
     def __call__(self, input: Any) -> Any:  # noqa: A002  torch's own name
         """Return a value of any type, through which no gradient flows. In data, tuples, lists
         and records of parameters, every tensor becomes a constant of differentiation."""
         if hasattr(input, "__torch_function__"):
-            return self._operator(input)
+            return super().__call__(input)
         from . import api  # brings in the runtime
 
         return api.stop_gradient(input)
-
-    def __repr__(self) -> str:
-        return f"<operator {self.__name__}>"
 
 
 def _is_number(value: Any) -> bool:
@@ -460,8 +440,8 @@ def _members() -> dict[str, Any]:
     found["checkpoint"] = Checkpoint()
     found["parse"], found["function"], found["show"] = _parse, _function, _show
     found["specialise"] = _specialise
-    found["equal"] = Equality(operators["equal"])
-    found["stop_gradient"] = StopGradient(operators["stop_gradient"])
+    found["equal"] = Equality(operators["equal"].__relay__)
+    found["stop_gradient"] = StopGradient(operators["stop_gradient"].__relay__)
     classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}
     return {**MEMBERS, **classes, "Tree": Rose, **found}
 
