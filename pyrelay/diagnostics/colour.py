@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final, TextIO
 from rich.console import Console
 from rich.text import Text
 
+from .frames import of_users
 from .layout import Line, Role
 from .render import SHOWN, lay_out
-from .uncaught import of_users
 
 if TYPE_CHECKING:
-    from .diagnostic import Diagnostic, RelayError
+    from .mistake import Diagnostic
 
 _STYLES: Final = {
     Role.ERROR: "bold red",
@@ -60,14 +60,14 @@ def render_html(diagnostics: Sequence[Diagnostic]) -> str:
     return console.export_html(inline_styles=True, code_format=_NOTEBOOK)
 
 
-def render_traceback(error: RelayError) -> list[str]:
+def render_traceback(error: Exception, diagnostics: Sequence[Diagnostic]) -> list[str]:
     """Return the calls in the user's files that led to an error, then the error, for IPython."""
     frames = traceback.extract_tb(error.__traceback__)
     kept = of_users(frames)
     theirs = [f for f in kept if "IPython" not in Path(f.filename).parts]
     lines = [f"{type(error).__name__}"]
     lines += [line.rstrip("\n") for line in traceback.format_list(theirs)]
-    lines.append(render_ansi(error.diagnostics))
+    lines.append(render_ansi(diagnostics))
     if len(kept) < len(frames):
         lines.append("(pyrelay's own frames are hidden; `traceback.print_exception` shows them)")
     return lines

@@ -1,81 +1,16 @@
-"""Diagnostics as data: what is wrong, where, and what to write instead.
-
-Each mistake is a frozen dataclass in `catalogue/` that knows its code and gives a `Diagnostic`;
-`render.py` alone turns diagnostics into text.
-"""
+"""The errors that carry diagnostics, and the report of a check."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-if TYPE_CHECKING:
-    from .source import Span
-
-
-class Severity(Enum):
-    """How bad it is."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A place in the source with a short text beside it."""
-
-    span: Span
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """A replacement for the text of a span, which `check --fix` can apply."""
-
-    span: Span
-    replacement: str
-
-
-@dataclass(frozen=True, slots=True)
-class CaseFix:
-    """Cases for the end of the `match` at a span, which `check --fix` can add; they raise."""
-
-    span: Span
-    patterns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ParameterFix:
-    """The annotation of the parameter at a span, which `check --fix` can add; `imports` are names
-    of pyrelay in it that the file has yet to import."""
-
-    span: Span
-    annotation: str
-    imports: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Diagnostic:
-    """One mistake: a code, a title, the place, other places that matter, and the way out."""
-
-    code: str
-    title: str
-    primary: Label | None
-    secondary: tuple[Label, ...] = ()
-    notes: tuple[str, ...] = ()
-    help: str | None = None
-    fix: Fix | CaseFix | ParameterFix | None = None
-    severity: Severity = Severity.ERROR
-
-
-@runtime_checkable
-class Problem(Protocol):
-    """A catalogue entry: any frozen dataclass that can describe itself as a `Diagnostic`."""
-
-    def diagnostic(self) -> Diagnostic:
-        """Return the mistake as data."""
-        ...
+from .mistake import CaseFix as CaseFix
+from .mistake import Diagnostic as Diagnostic
+from .mistake import Fix as Fix
+from .mistake import Label as Label
+from .mistake import ParameterFix as ParameterFix
+from .mistake import Problem as Problem
+from .mistake import Severity as Severity
 
 
 class RelayError(Exception):
@@ -108,7 +43,7 @@ class RelayError(Exception):
         error."""
         from .colour import render_traceback
 
-        return render_traceback(self)
+        return render_traceback(self, self.diagnostics)
 
     @property
     def codes(self) -> tuple[str, ...]:

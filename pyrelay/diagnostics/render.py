@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .diagnostic import Fix, Severity
 from .layout import Line, Piece, Role, plain
+from .mistake import Fix, Severity
 from .snippet import last_line, snippet
 
 if TYPE_CHECKING:
-    from .diagnostic import Diagnostic, Label
+    from .mistake import Diagnostic, Label
     from .source import SourceFile
 
 SHOWN: Final = 5

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from .layout import Displayed, Line, Piece, Role, displayed, text_width
 
 if TYPE_CHECKING:
-    from .diagnostic import Label
+    from .mistake import Label
     from .source import SourceFile
 
 _WHOLE_SPAN: Final = 6

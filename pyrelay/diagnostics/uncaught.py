@@ -7,21 +7,19 @@ mistake in the program that it compiles. IPython asks the error itself (`_render
 from __future__ import annotations
 
 import linecache
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .diagnostic import RelayError
+from .frames import OURS, of_users
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from traceback import FrameSummary, TracebackException
+    from traceback import TracebackException
     from types import TracebackType
 
-_OURS: Final = str(Path(__file__).parents[1])
 _INSIDE: Final = tuple(
-    str(Path(_OURS, part))
+    str(Path(OURS, part))
     for part in (
         "analysis",
         "infer",
@@ -35,19 +33,6 @@ _INSIDE: Final = tuple(
     )
 )
 """Where exceptions of Python's own are mistakes of the package, not of the user."""
-_LIBRARY: Final = str(Path(os.__file__).parent)
-
-
-def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
-    """Return the frames that are not the package's, nor the library's that it called."""
-    found: list[FrameSummary] = []
-    inside = False
-    for frame in frames:
-        ours = frame.filename.startswith((_OURS, "<frozen"))
-        inside = ours or (inside and frame.filename.startswith((_LIBRARY, "<string>")))
-        if not inside:
-            found.append(frame)
-    return found
 
 
 def hide_own_frames() -> None:
@@ -73,7 +58,7 @@ def hide_own_frames() -> None:
 def _is_inside(at: TracebackType | None) -> bool:
     """Return whether an exception went through the package."""
     while at is not None:
-        if at.tb_frame.f_code.co_filename.startswith(_OURS):
+        if at.tb_frame.f_code.co_filename.startswith(OURS):
             return True
         at = at.tb_next
     return False
@@ -88,7 +73,7 @@ def _is_reported(error: BaseException, at: TracebackType | None) -> bool:
         at = at.tb_next
     file = at.tb_frame.f_code.co_filename
     is_inside = file.startswith(_INSIDE) and not file.endswith("builders.py")
-    if not file.startswith(_OURS) or is_inside or " " not in str(error):
+    if not file.startswith(OURS) or is_inside or " " not in str(error):
         return False
     return linecache.getline(file, at.tb_lineno).lstrip().startswith("raise ")
 
