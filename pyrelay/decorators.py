@@ -31,7 +31,7 @@ from .prelude.values import List, Nat, Rose
 from .runtime.calls.function import RelayFunction as RelayFunction
 from .runtime.calls.function import RelayModel as RelayModel
 from .runtime.calls.function import Routine
-from .runtime.calls.user_rules import Checkpoint, CustomJvp, CustomVjp
+from .runtime.calls.user_rules import Autocast, Checkpoint, CustomJvp, CustomVjp
 from .translate.models.optimizers import MAKERS, Maker
 from .translate.names.scope import MISSING
 from .translate.source.decorated import decorated, expect_function
@@ -437,7 +437,7 @@ def _members() -> dict[str, Any]:
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"], found["implicit"] = _operator, _implicit
     found["custom_vjp"], found["custom_jvp"] = CustomVjp(), CustomJvp()
-    found["checkpoint"] = Checkpoint()
+    found["checkpoint"], found["autocast"] = Checkpoint(), Autocast()
     found["parse"], found["function"], found["show"] = _parse, _function, _show
     found["specialise"] = _specialise
     found["equal"] = Equality(operators["equal"].__relay__)

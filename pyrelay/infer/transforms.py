@@ -146,7 +146,9 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
         case Rule.VJP | Rule.LINEARIZE:
             pull, push = FnType((value,), cotangents), FnType(wanted, value)
             return TupleType((value, pull if rule is Rule.VJP else push))
-        case Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
+        case (
+            Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT | Rule.AUTOCAST
+        ):
             raise AssertionError("what is made has the type of the function")
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")

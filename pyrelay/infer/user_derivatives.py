@@ -37,7 +37,7 @@ def constraint_of(
     transform: Transform, types: Sequence[Type], result: Type, adts: Mapping[str, AdtDef]
 ) -> AnyTransform:
     """Return the constraint of a transform on the types of its functions."""
-    if transform.rule.is_annotation:
+    if transform.rule.keeps_type:
         function, *rules = types
         return RulesConstraint(transform, function, tuple(rules), result)
     if isinstance(transform.options, Batching):

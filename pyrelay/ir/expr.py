@@ -225,7 +225,8 @@ class Transform:
     itself, with a derivative that the user writes: `rules` are a forward function `(A...) -> (B,
     R)` and a backward function `(R, B) -> Awrt`; custom_jvp likewise, with one rule of the type of
     `jvp(f)`. checkpoint gives `f`, whose backward pass computes again what `policy` does not name;
-    stop_gradient gives `f`, whose result is a constant of differentiation.
+    stop_gradient gives `f`, whose result is a constant of differentiation. autocast gives `f` with
+    products in the dtype that `policy` names.
 
     The first `captures` parameters of `f` are what a closure has captured. They come first in what
     is made too, and in `rules`, unchanged, and options do not count them.

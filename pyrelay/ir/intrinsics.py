@@ -18,6 +18,7 @@ class Intrinsic(Enum):
     CUSTOM_VJP = "custom_vjp"
     CUSTOM_JVP = "custom_jvp"
     CHECKPOINT = "checkpoint"
+    AUTOCAST = "autocast"
     JVP = "jvp"
     VMAP = "vmap"
     HVP = "hvp"

@@ -34,6 +34,8 @@ from .declaration.lowering import Pointwise as Pointwise
 from .declaration.lowering import Reduction as Reduction
 from .declaration.lowering import Scatter as Scatter
 from .declaration.lowering import View as View
+from .declaration.precision import Precision as Precision
+from .declaration.precision import precision_of
 from .declaration.samples import Sample as Sample
 from .declaration.samples import SampleArg as SampleArg
 from .declaration.samples import TensorSpec as TensorSpec
@@ -416,7 +418,8 @@ class Op:
     `hidden` (`out_channels`, ...).
     `body` is the whole meaning of a composite, whatever computes it. `push` is the derivative in
     forward mode; where it is None, it follows from `grad`.
-    `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host.
+    `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host,
+    `precision` from one that is a product or a view.
     """
 
     name: str
@@ -426,6 +429,7 @@ class Op:
     type_rule: TypeRule
     effect: Effect = Effect.NONE
     shape: ShapeBehaviour = ShapeBehaviour.OF_LOWERING
+    precision: Precision = Precision.OF_LOWERING
     lowering: Lowering
     body: MadeOf | None = None
     grad: Gradient | Expansion | NoGradient
@@ -440,6 +444,8 @@ class Op:
             object.__setattr__(self, "torch_name", self.name)
         if self.shape is ShapeBehaviour.OF_LOWERING:
             object.__setattr__(self, "shape", _SHAPES[type(self.lowering)])
+        if self.precision is Precision.OF_LOWERING:
+            object.__setattr__(self, "precision", precision_of(self.lowering))
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -24,6 +24,7 @@ class Rule(Enum):
     CUSTOM_VJP = "custom_vjp"
     CUSTOM_JVP = "custom_jvp"
     CHECKPOINT = "checkpoint"
+    AUTOCAST = "autocast"
     STOP_GRADIENT = "stop_gradient"
 
     @property
@@ -36,6 +37,11 @@ class Rule(Enum):
         """Whether the derived function is the function itself, and the rule only directs the
         transforms around it."""
         return self in RULE_COUNTS
+
+    @property
+    def keeps_type(self) -> bool:
+        """Whether the derived function has the type of the function."""
+        return self.is_annotation or self is Rule.AUTOCAST
 
 
 @final
@@ -121,6 +127,7 @@ OPTIONS: Final[Mapping[Rule, type[Options]]] = {
     Rule.CUSTOM_VJP: Differentiation,
     Rule.CUSTOM_JVP: Differentiation,
     Rule.CHECKPOINT: Differentiation,
+    Rule.AUTOCAST: Differentiation,
     Rule.STOP_GRADIENT: Differentiation,
     Rule.VMAP: Batching,
 }
@@ -133,3 +140,11 @@ RULE_COUNTS: Final[Mapping[Rule, int]] = {
     Rule.STOP_GRADIENT: 0,
 }
 """How many functions an annotation takes behind the one that it is of."""
+
+NARROW: Final = ("bfloat16", "float16")
+"""The policies of `autocast`, dtypes in which products are computed; the first is the default."""
+
+
+def narrow_name(policy: tuple[str, ...]) -> str:
+    """Return the name of the dtype of an `autocast`."""
+    return policy[0] if policy else NARROW[0]

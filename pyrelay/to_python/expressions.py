@@ -34,6 +34,7 @@ from ..ir.expr import (
     type_of,
 )
 from ..ir.op import Op
+from ..ir.transforms import narrow_name
 from ..ir.types import UNIT
 from . import syntax
 from .expressible import fits, is_plain
@@ -190,9 +191,8 @@ class Expressions:
             return syntax.call(syntax.call(head, rules), [function])
         if transform.rule is Rule.STOP_GRADIENT:
             return head
-        if transform.rule is Rule.CHECKPOINT:
-            policy = syntax.tuple_of([ast.Constant(name) for name in transform.policy])
-            return syntax.call(head, [function], {"policy": policy} if transform.policy else {})
+        if transform.rule in (Rule.AUTOCAST, Rule.CHECKPOINT):
+            return syntax.call(head, [function], _policy(transform))
         keywords: dict[str, ast.expr] = {}
         options = transform.options
         head = syntax.attribute(self.file.use("relay"), transform.rule.value)
@@ -274,3 +274,12 @@ class Expressions:
 def is_nothing(expr: Expr) -> bool:
     """Return whether a value is unit."""
     return is_unit(expr) or expr.ty == UNIT
+
+
+def _policy(transform: Transform) -> dict[str, ast.expr]:
+    """Return the policy of a transform as a keyword; nothing for the default one."""
+    if transform.rule is Rule.AUTOCAST:
+        return {"policy": ast.Constant(narrow_name(transform.policy))}
+    if not transform.policy:
+        return {}
+    return {"policy": syntax.tuple_of([ast.Constant(name) for name in transform.policy])}

@@ -12,6 +12,7 @@ from ...ir.op import (
     Expansion,
     Library,
     Op,
+    Precision,
     Promotion,
     RuleCall,
     Sample,
@@ -145,6 +146,7 @@ scaled_dot_product_attention: Final = Op(
     promotion=Promotion.COMMON,
     type_rule=_attention_type,
     shape=ShapeBehaviour.COMPOSITE,
+    precision=Precision.NARROW,
     # Torch's own kernels never store the scores, so the call is not taken apart unless a
     # derivative needs them.
     lowering=Library(_attention, is_fresh=True),

@@ -7,7 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.expr import Constant
-from ...ir.op import NoGradient, Op, Pointwise, Promotion, Pullback, Sample, TensorSpec, operand
+from ...ir.op import (
+    NoGradient,
+    Op,
+    Pointwise,
+    Precision,
+    Promotion,
+    Pullback,
+    Sample,
+    TensorSpec,
+    operand,
+)
 from ...ir.rules import numeric
 from ..shared.samples import (
     binary_samples,
@@ -175,6 +185,7 @@ negative: Final = Op(
     doc="Each element with its sign changed.",
     params=(operand("input"),),
     type_rule=numeric,
+    precision=Precision.ANY,
     lowering=Pointwise(lambda k, x: k.neg(x)),
     grad=lambda p: (-p.g,),
     samples=numeric_samples,
@@ -195,6 +206,7 @@ abs_: Final = Op(
     doc="Absolute value of each element; its derivative at 0 is 0.",
     params=(operand("input"),),
     type_rule=numeric,
+    precision=Precision.ANY,
     lowering=Pointwise(lambda k, x: k.abs(x)),
     grad=lambda p: (p.g * sign(p.args[0]),),
     samples=kinked_samples,
@@ -218,6 +230,7 @@ minimum: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
+    precision=Precision.ANY,
     lowering=Pointwise(lambda k, x, y: k.minimum(x, y)),
     grad=_extremum_grad(greater),
     samples=lambda: (*numeric_pairs(), *tied_pairs()),
@@ -229,6 +242,7 @@ maximum: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
+    precision=Precision.ANY,
     lowering=Pointwise(lambda k, x, y: k.maximum(x, y)),
     grad=_extremum_grad(less),
     samples=lambda: (*numeric_pairs(), *tied_pairs()),

@@ -14,6 +14,7 @@ from ...ir.op import (
     Init,
     Library,
     Op,
+    Precision,
     Promotion,
     RuleCall,
     Sample,
@@ -118,6 +119,7 @@ conv_transpose2d: Final = Op(
     promotion=Promotion.COMMON,
     type_rule=_transposed_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    precision=Precision.NARROW,
     lowering=Library(_conv_transpose2d),
     grad=Expansion(_transposed_code),
     hidden=(

@@ -15,6 +15,7 @@ from ...ir.op import (
     MadeOf,
     Method,
     Op,
+    Precision,
     Pullback,
     RuleCall,
     Sample,
@@ -113,6 +114,7 @@ max_pool2d: Final = Op(
     ),
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    precision=Precision.ANY,
     lowering=Library(
         _max_pool2d,
         is_fresh=True,

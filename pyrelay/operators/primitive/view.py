@@ -15,6 +15,7 @@ from ...ir.op import (
     Linear,
     MadeOf,
     Op,
+    Precision,
     Pullback,
     RuleCall,
     Sample,
@@ -333,6 +334,7 @@ expand: Final = Op(
     params=(operand("input"), attribute("size", convert=kinds.shape)),
     type_rule=_expand_type,
     shape=ShapeBehaviour.FIXED,
+    precision=Precision.GIVEN,  # its derivative adds up
     lowering=View(on_tensor(lambda torch, x, size: x.expand(size)), moving.expanded),
     push=Linear(("input",)),
     grad=lambda p: (p.g.sum_to(p.args[0].shape),),

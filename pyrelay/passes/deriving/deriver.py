@@ -25,6 +25,7 @@ class Wanted:
     function: str
     captures: int
     options: Options
+    policy: tuple[str, ...] = ()
 
     @property
     def differentiation(self) -> Differentiation:

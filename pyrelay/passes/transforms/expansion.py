@@ -52,6 +52,7 @@ from ..deriving.workspace import Workspace
 from ..forward import ForwardMode
 from ..grad import ReverseMode
 from ..vmap import Vectorizer
+from .autocast import Autocast
 from .composed import is_jacobian, with_transforms_composed
 from .idle_rules import without_idle_rules
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
@@ -125,9 +126,14 @@ DERIVERS: Final[Mapping[Rule, Callable[[Workspace], Deriver]]] = {
     Rule.VJP: ReverseMode,
     Rule.JVP: ForwardMode,
     Rule.VMAP: Vectorizer,
+    Rule.AUTOCAST: Autocast,
 }
 """The deriver that carries out the transforms of each rule. Rules with the same one share its
 work."""
+
+
+_LOOK_INSIDE: Final = (Rule.VMAP, Rule.AUTOCAST)
+"""The rules that follow the body of a function that has a derivative of its own."""
 
 
 @final
@@ -256,12 +262,12 @@ class _Expansion:
         if any(has_transforms(self.store.functions[r]) for r in reached):
             self._waiting.append(_Site(owner, transform.span, transform.rule))
             return None
-        if transform.rule is not Rule.VMAP and (lost := self._space.unruled.keys() & reached):
+        if transform.rule not in _LOOK_INSIDE and (lost := self._space.unruled.keys() & reached):
             rules = [self._space.unruled[name] for name in sorted(lost)]
             self.problems.append(RuleOfBatch(transform.span, rules[0].span, rules[0].rule.value))
             return None
         captures = transform.captures + len(known.captures)
-        wanted = Wanted(transform.rule, known.name, captures, transform.options)
+        wanted = Wanted(transform.rule, known.name, captures, transform.options, transform.policy)
         deriver = self._derivers[DERIVERS[transform.rule]]
         problems = list(deriver.obstacles(wanted, transform.span))
         self.problems.extend(problems)

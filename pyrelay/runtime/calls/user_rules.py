@@ -1,4 +1,5 @@
-"""Decorators that give a relay function a derivative of the user's own; they load no torch."""
+"""Decorators that give a relay function a derivative of the user's own or put it under a policy;
+they load no torch."""
 
 from __future__ import annotations
 
@@ -9,7 +10,14 @@ from ...diagnostics.catalogue.language import WronglyDecorated
 from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Rule
 from ...ir.intrinsics import Intrinsic
-from ...translate.source.definition import Definition, Kind, UserRules, meaning, policy_names
+from ...translate.source.definition import (
+    POLICIES,
+    Definition,
+    Kind,
+    UserRules,
+    meaning,
+    policy_names,
+)
 from .function import RelayFunction, Routine
 
 P = ParamSpec("P")
@@ -124,16 +132,59 @@ class Checkpoint(Routine):
         After Chen et al., "Training deep nets with sublinear memory cost", 2016; `jax.checkpoint`
         and `torch.utils.checkpoint` are alike.
         """
-        definition = meaning(f)
-        if not isinstance(definition, Definition):
-            definition = _definition(f, Rule.CHECKPOINT, "takes")
-        names = policy_names(policy)
-        if names is None:
-            raise ValueError(f'a policy is None, "products" or names of values, not {policy!r}')
-        return type(f)(definition.ruled(UserRules(Rule.CHECKPOINT, policy=names)))
+        return _under_policy(Rule.CHECKPOINT, f, policy)
 
     def __repr__(self) -> str:
         return f"<relay.{self.__name__}>"
+
+
+@final
+class Autocast(Routine):
+    """`relay.autocast`: a function of a script and of the language."""
+
+    def __init__(self) -> None:
+        self.__relay__: Final = Intrinsic.AUTOCAST
+        self.__name__: str = "autocast"
+        self.__module__ = "pyrelay.relay"
+
+    def __call__(self, f: RelayFunction[P, R], policy: str = "bfloat16") -> RelayFunction[P, R]:
+        """Return a function of the same type that multiplies in a narrow dtype.
+
+        Products, convolutions and attention round their float32 operands to `policy`, "bfloat16" or
+        "float16", and add up in float32; reductions, losses, norms and all else compute in float32,
+        and so do updates: parameters stay float32. Operators that only move or select elements do
+        so in the narrow dtype between products. Arguments and results keep their dtypes, and
+        float64 stays float64. It covers all functions that `f` calls, models included, and their
+        derivatives. `f` is a relay function or a model definition. Stands above `@relay` as a
+        decorator too. Raises CheckError for what is no relay function, and ValueError for what is
+        no policy.
+
+        After Micikevicius et al., "Mixed precision training", 2018; `torch.autocast` is alike.
+
+        >>> import torch
+        >>> from pyrelay import Float, Tensor, relay
+        >>> @relay
+        ... def area(x: Tensor[Float, (1,)], y: Tensor[Float, (1,)]) -> Float:
+        ...     return x @ y
+        >>> third = torch.tensor([1.0 / 3.0])
+        >>> area(third, third), relay.autocast(area)(third, third)
+        (tensor(0.1111), tensor(0.1113))
+        """
+        return _under_policy(Rule.AUTOCAST, f, policy)
+
+    def __repr__(self) -> str:
+        return f"<relay.{self.__name__}>"
+
+
+def _under_policy(rule: Rule, f: RelayFunction[P, R], policy: object) -> RelayFunction[P, R]:
+    """Return a relay function or a model definition under a transform with a policy."""
+    definition = meaning(f)
+    if not isinstance(definition, Definition):
+        definition = _definition(f, rule, "takes")
+    names = policy_names(rule, policy)
+    if names is None:
+        raise ValueError(f"a policy of `{rule.value}` is {POLICIES[rule]}, not {policy!r}")
+    return type(f)(definition.ruled(UserRules(rule, policy=names)))
 
 
 def _decorator(

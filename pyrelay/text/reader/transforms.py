@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...diagnostics.catalogue.text import MalformedType
 from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Expr, Rule, Transform
-from ...ir.transforms import OPTIONS, RULE_COUNTS
+from ...ir.transforms import NARROW, OPTIONS, RULE_COUNTS
 from ..json_fields import check_fields
 
 if TYPE_CHECKING:
@@ -27,7 +27,10 @@ def transform_of(
         read = None
     count = RULE_COUNTS.get(rule, 0)
     is_right = type(captures) is int and captures >= 0 and len(values) == 1 + count
-    if read is None or not is_right or not all(isinstance(name, str) for name in policy):
+    is_known = all(isinstance(name, str) for name in policy)
+    if rule is Rule.AUTOCAST:
+        is_known = policy == () or policy in {(name,) for name in NARROW}
+    if read is None or not is_right or not is_known:
         functions = ", ".join(("@f", *(f"@rule_{i + 1}" for i in range(count))))
         form = f"{rule.value}{{{kind.form}}}({functions})"
         raise CheckError(MalformedType(span, f"`{rule.value}` is not used so", f"`{form}`"))

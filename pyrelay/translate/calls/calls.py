@@ -22,7 +22,7 @@ from ...diagnostics.catalogue.signatures import (
 )
 from ...diagnostics.source import Span
 from ...ir.constant import is_placeholder
-from ...ir.expr import Call, Constant, Expr, RefCreate, Var
+from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.op import Op
 from ...ir.traverse import Steps
@@ -70,7 +70,7 @@ from .method_calls import Otherwise, method_use, no_method, replace_call, specia
 from .operators import operator_call
 from .residual_calls import residual_call
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
-from .user_rules import applied_rules, checkpoint_call
+from .user_rules import applied_rules, policy_call
 
 
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -182,8 +182,8 @@ def _intrinsic_call(
             return model_calls.with_params(cx, node)
         case Intrinsic.STOP_GRADIENT:
             return (yield operator_call(cx, node, stop_gradient))
-        case Intrinsic.CHECKPOINT:
-            return (yield checkpoint_call(cx, node))
+        case Intrinsic.CHECKPOINT | Intrinsic.AUTOCAST:
+            return (yield policy_call(cx, node, Rule(intrinsic.value)))
         case Intrinsic.PARAM:
             return (yield _param(cx, node))
         case Intrinsic.CONST:

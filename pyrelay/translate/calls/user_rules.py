@@ -1,5 +1,5 @@
-"""Functions with a derivative of the user's own: decorated ones, and `relay.custom_vjp` and
-`relay.custom_jvp` in code."""
+"""Functions with a derivative of the user's own or under a policy: decorated ones, and
+`relay.custom_vjp`, `relay.custom_jvp`, `relay.checkpoint` and `relay.autocast` in code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from ...ir.traverse import Steps
 from ..context import Context
 from ..instances import function_operands
 from ..names.static import static_value
-from ..source.definition import Definition, UserRules, meaning, policy_names
+from ..source.definition import (
+    DEFAULT_POLICY,
+    POLICIES,
+    Definition,
+    UserRules,
+    meaning,
+    policy_names,
+)
 from .arguments import Callee, Slot, match_arguments, require
 
 _RULES: Final = {
@@ -56,41 +63,46 @@ def _applied(cx: Context, node: ast.Call, rules: ast.Call, intrinsic: Intrinsic)
     return Transform(rule, function, options, rules=tuple(functions), span=cx.span(node))
 
 
-def checkpoint_call(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate `relay.checkpoint(f, policy=...)`."""
+def policy_call(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
+    """Translate `relay.checkpoint(f, policy=...)` or `relay.autocast(f, policy=...)`."""
     span = cx.span(node)
     slots = (Slot("f", required=True), Slot("policy", required=False))
-    callee = Callee("checkpoint", slots, "checkpoint(f, policy=None)")
+    default = DEFAULT_POLICY[rule]
+    callee = Callee(rule.value, slots, f"{rule.value}(f, policy={default!r})")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(span)
-    names: tuple[str, ...] | None = ()
+    names = policy_names(rule, default)
     if "policy" in bound:
         known = static_value(cx, bound["policy"])
-        names = None if known is None else policy_names(known.value)
-        if names is None:
-            why = 'it is None, "products", or the names of values'
-            cx.program.report(BadValue(cx.span(bound["policy"]), "`policy` of `checkpoint`", why))
-            return placeholder(span)
+        names = None if known is None else policy_names(rule, known.value)
+    if names is None:
+        what, why = f"`policy` of `{rule.value}`", f"it is {POLICIES[rule]}"
+        cx.program.report(BadValue(cx.span(bound["policy"]), what, why))
+        return placeholder(span)
     function = yield cx.expression(bound["f"])
-    return Transform(Rule.CHECKPOINT, function, Differentiation(), policy=names or (), span=span)
+    return Transform(rule, function, Differentiation(), policy=names, span=span)
 
 
 def with_rules(cx: Context, name: str, function: Function) -> Function:
-    """Return a translated function as one that has the derivative of its definition; the function
-    itself becomes another one of the program."""
-    rules = cx.definition.rules
-    if rules is None:
-        return function
-    if rules.rule is Rule.CHECKPOINT:
-        return _under_checkpoint(function, rules)
+    """Return a translated function as one with the derivatives and policies of its definition; the
+    function itself becomes another one of the program where it has a derivative."""
+    for rules in cx.definition.rules:
+        if rules.rule in POLICIES:
+            function = _under_policy(function, rules)
+        else:
+            function = _with_derivative(cx, name, function, rules)
+    return function
+
+
+def _with_derivative(cx: Context, name: str, function: Function, rules: UserRules) -> Function:
     value = cx.program.fresh_name(f"{name}.value")
     cx.program.functions[value] = function
     span, places = _place(cx, len(rules.functions))
     if cx.instance.implicit or cx.instance.models:
         cx.program.report(RuleNeedsModels(span, rules.rule.value, cx.definition.name))
         return function
-    found = tuple(_rule(cx, d, s) for d, s in zip(rules.functions, places, strict=True))
+    found = tuple(_rule(cx, d, s, rules) for d, s in zip(rules.functions, places, strict=True))
     params = tuple(replace(p) for p in function.params)
     plain = GlobalVar(value, span=span)
     transform = Transform(rules.rule, plain, Differentiation(), rules=found, span=span)
@@ -98,23 +110,21 @@ def with_rules(cx: Context, name: str, function: Function) -> Function:
     return replace(function, params=params, body=inner)
 
 
-def _under_checkpoint(function: Function, rules: UserRules) -> Function:
-    """Return a function whose body is under a checkpoint: a local function that captures what the
-    body uses, models included."""
+def _under_policy(function: Function, rules: UserRules) -> Function:
+    """Return a function whose body is under a transform with a policy: a local function that
+    captures what the body uses, models included."""
     span = function.span
     body = Function((), function.body, name=function.name, span=span)
     policy, options = rules.policy, Differentiation()
-    transform = Transform(Rule.CHECKPOINT, body, options, policy=policy, span=span)
+    transform = Transform(rules.rule, body, options, policy=policy, span=span)
     return replace(function, body=Call(transform, (), span=span))
 
 
-def _rule(cx: Context, definition: Definition, span: Span) -> Expr:
+def _rule(cx: Context, definition: Definition, span: Span, rules: UserRules) -> Expr:
     """Return the mention of a rule, at the static arguments of the function that it is for."""
     names = {p.name for p in cx.program.signature(definition).statics}
     given = {n: v for n, v in cx.instance.statics if n in names}
     if cx.program.requirements(definition):
-        rules = cx.definition.rules
-        assert rules is not None
         cx.program.report(RuleNeedsModels(span, rules.rule.value, definition.name))
         return placeholder(span)
     name, _ = function_operands(cx, definition, span, given)

@@ -15,12 +15,13 @@ from types import ModuleType
 from typing import Any, Final
 
 from ...diagnostics.source import Span
+from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps, run
 from ...operators.captured import CAPTURED
 from ...prelude.names import library_value
 from ..context import Context
 from ..models.optimizers import Maker, OptimizerUse, Recipe
-from ..source.definition import meaning
+from ..source.definition import Definition, meaning
 from .environment import Bound, Static
 from .scope import MISSING, is_data, is_frozen_field, is_known, is_plain
 
@@ -101,24 +102,43 @@ CONVERSIONS: Final = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}
 
 
 def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
-    """Return the value of a call of a Python function that is known, or the optimiser it makes."""
+    """Return the value of a call of a Python function that is known, the optimiser it makes, or the
+    relay function under a policy."""
     called = yield _value(cx, node.func, local)
     if called is None:
         return None
     maker = meaning(called.value)
+    names = [k.arg for k in node.keywords if k.arg is not None]
     if isinstance(maker, Maker):
         given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
-        names = [k.arg for k in node.keywords if k.arg is not None]
         return _computed(partial(_made, maker, cx.span(node), names), given)
+    if maker in _POLICIES:
+        given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
+        return _under_policy(called, names, given)
     if node.keywords or not _folds(called.value):
         return None
     return _computed(called.value, (yield _values(cx, node.args, local)))
 
 
+def _under_policy(
+    called: Static, names: Sequence[str], given: list[Static] | None
+) -> Static | None:
+    """Return the relay function that `relay.autocast` or `relay.checkpoint` makes of one known by
+    name; a mistake in the call is left to its translation."""
+    if not given or not isinstance(meaning(given[0].value), Definition):
+        return None
+    return _computed(partial(_called, called.value, names), given, plain=False)
+
+
+def _called(function: Callable[..., Any], names: Sequence[str], *values: Any) -> Any:
+    """Return the result of a call; the last values are those of keywords."""
+    free = len(values) - len(names)
+    return function(*values[:free], **dict(zip(names, values[free:], strict=True)))
+
+
 def _made(maker: Maker, span: Span, names: Sequence[str], *values: Any) -> OptimizerUse:
     """Return the optimiser that a call makes; the last values are those of keywords."""
-    free = len(values) - len(names)
-    recipe = maker.make(*values[:free], **dict(zip(names, values[free:], strict=True)))
+    recipe = _called(maker.make, names, *values)
     return OptimizerUse(recipe.rule, span, recipe.lr)
 
 
@@ -208,6 +228,7 @@ def _folds(value: object) -> bool:
     return any(value is f for f in _FOLDED) or getattr(value, "__module__", None) == math.__name__
 
 
+_POLICIES: Final = (Intrinsic.AUTOCAST, Intrinsic.CHECKPOINT)
 _FOLDED: Final = (abs, bool, float, int, len, max, min, round, str, sum)
 _UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
     ast.USub: operator.neg,

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Differentiation, Options, Rule
 from ...ir.op import Op
+from ...ir.transforms import NARROW
 from ..data.unions import names_data
 from ..names.flow import all_statements, bound_by, locals_of, nested_in, parameters_of
 from ..subset.constructs import mistakes
@@ -71,11 +72,22 @@ class UserRules:
     rule: Rule
     functions: tuple[Definition, ...] = ()
     policy: tuple[str, ...] = ()
-    """The policy of a checkpoint."""
+    """The policy of a checkpoint, or that of `autocast`."""
 
 
-def policy_names(value: object) -> tuple[str, ...] | None:
-    """Return the policy of a checkpoint as names; None for what is no policy."""
+POLICIES: Final = {
+    Rule.CHECKPOINT: 'None, "products", or the names of values',
+    Rule.AUTOCAST: " or ".join(f'"{name}"' for name in NARROW),
+}
+"""The policies that transforms take, in words."""
+
+DEFAULT_POLICY: Final = {Rule.CHECKPOINT: None, Rule.AUTOCAST: NARROW[0]}
+
+
+def policy_names(rule: Rule, value: object) -> tuple[str, ...] | None:
+    """Return the policy of a transform as names; None for what is no policy."""
+    if rule is Rule.AUTOCAST:
+        return (value,) if isinstance(value, str) and value in NARROW else None
     names = () if value is None else value if isinstance(value, tuple | list) else (value,)
     found = tuple(n for n in names if isinstance(n, str))
     return found if len(found) == len(names) else None
@@ -91,12 +103,14 @@ class Definition:
         function: FunctionType,
         kind: Kind,
         owner: Owner | None = None,
-        rules: UserRules | None = None,
+        rules: tuple[UserRules, ...] = (),
     ) -> None:
         self.function: Final = function
         self.kind: Final = kind
         self.owner: Final = owner
         self.rules: Final = rules
+        """From the inside out."""
+        self._ruled: Final[dict[UserRules, Definition]] = {}
         name = function.__name__
         self.name: Final = name if owner is None else f"{owner.name}.{name}"
         self.around: Final = self._annotation_names() if owner is None else owner.names
@@ -106,8 +120,12 @@ class Definition:
         return f"<relay {self.kind.value} {self.name}>"
 
     def ruled(self, rules: UserRules) -> Definition:
-        """Return the same function with a derivative of its own."""
-        return Definition(self.function, self.kind, self.owner, rules)
+        """Return the same function with a derivative of its own or under a policy, once."""
+        if rules not in self._ruled:
+            all_rules = (*self.rules, rules)
+            made = Definition(self.function, self.kind, self.owner, all_rules)
+            return self._ruled.setdefault(rules, made)
+        return self._ruled[rules]
 
     @property
     def place(self) -> tuple[str, str]:

@@ -62,7 +62,9 @@ def _made(rule: Rule, result: Numbers, wrt: Sequence[Numbers], options: Differen
         case Rule.VJP | Rule.LINEARIZE:
             pull, push = together((result, gradient)), together((*wrt, gradient_of(result)))
             return together((result, pull if rule is Rule.VJP else push))
-        case Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT:
+        case (
+            Rule.CUSTOM_VJP | Rule.CUSTOM_JVP | Rule.CHECKPOINT | Rule.STOP_GRADIENT | Rule.AUTOCAST
+        ):
             return result
         case Rule.VMAP:
             raise AssertionError("it differentiates nothing")
