@@ -62,6 +62,11 @@ def _embedding_grad(p: Pullback) -> tuple[None, Value]:
     return None, embedding_grad(p.g, numbers, num_embeddings=rows, padding_idx=padding)
 
 
+def rows_grad(g: Value, numbers: Value, table: Value) -> Value:
+    """Return the cotangent of a matrix of which rows are read by their numbers, counted from 0."""
+    return embedding_grad(g, numbers, num_embeddings=table.shape[0], padding_idx=None)
+
+
 def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any:
     if isinstance(numbers, int) and numbers >= 0:
         return table[numbers].clone()  # without a tensor for the number

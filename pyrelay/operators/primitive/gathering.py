@@ -30,6 +30,7 @@ from ..shared import moving
 from ..shared.operands import as_positions, as_tensor
 from . import create, index
 from .compare import equal
+from .embedding import rows_grad
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source
@@ -211,6 +212,8 @@ def _index_select_grad(p: Pullback) -> tuple[Value, None]:
     source, positions = p.args
     flat = positions if positions.rank else positions.unsqueeze(0)
     dim = p.attrs["dim"] % source.rank
+    if dim == 0 and source.rank == 2:
+        return rows_grad(p.g, flat, source), None
     spec = (*(("slice", None, None, None),) * dim, _INT)
     picked = p.g.builder.tuple((flat,))
     return index.index_accumulate(index.zeros_of(source), picked, p.g, spec=spec), None

@@ -22,11 +22,13 @@ from ...ir.op import (
     attribute,
     operand,
 )
-from ...ir.types import TensorType, Type
+from ...ir.types import DTypeKind, TensorType, Type
 from ..shared import index_element
 from ..shared.index_body import python_index, split_index
 from ..shared.index_spec import normal_spec, result_shape, write_type
 from ..shared.operands import as_tensor, fields, is_given
+from .compare import less, where
+from .embedding import rows_grad
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -83,6 +85,24 @@ def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:
     ]
 
 
+def _index_grad(p: Pullback) -> Value:
+    """Return the cotangent of what is indexed; for rows of a table by their numbers that of an
+    embedding, whose updates touch these rows alone."""
+    table, indices, spec = p.args[0], p.args[1], p.attrs["spec"]
+    if spec == _ROW and table.rank == 2:
+        numbers = indices[0]
+        if numbers.rank and numbers.dtype.kind is DTypeKind.INT:
+            return rows_grad(p.g, _from_start(numbers, table), table)
+    return index_accumulate(zeros_of(table), indices, p.g, spec=spec)
+
+
+def _from_start(numbers: Value, table: Value) -> Value:
+    """Return numbers of rows with those below zero, which count from the end, counted from the
+    start."""
+    from_end = numbers + numbers.builder.size(table.shape[0])
+    return where(less(numbers, 0), from_end, numbers)
+
+
 index: Final = Op(
     name="index",
     doc="The elements that `input[...]` selects.",
@@ -91,10 +111,7 @@ index: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_index, fused=Elementwise(index_element.read)),
     push=Linear(("input",)),
-    grad=lambda p: (
-        index_accumulate(zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
-        None,
-    ),
+    grad=lambda p: (_index_grad(p), None),
     samples=lambda: (
         *_spec_samples(),
         Sample((_MATRIX, (TensorSpec((4,), "bool"),)), {"spec": _ROW}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -51,7 +51,7 @@ class Largest(TorchDispatchMode):
 
 
 @contextmanager
-def touching_few_rows() -> Iterator[None]:
+def touching_few_rows() -> Generator[None]:
     with Largest() as largest:
         yield
     assert largest.elements < ROWS
@@ -140,3 +140,69 @@ def test_ids_may_change_before_the_update() -> None:
     gradient = relay.grad(model, loss, (ids,))
     ids.zero_()
     torch.testing.assert_close(dict(gradient), whole)
+
+
+# Tables that are read by indexing.
+
+
+@relay_model
+def indexed(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 1)]:
+    table = relay.param((5_000, 8))
+    return relay.linear(relay.tanh(table[ids]), out_features=1)
+
+
+@relay_model
+def selected(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 1)]:
+    table = relay.param((5_000, 8))
+    return relay.linear(relay.tanh(relay.index_select(table, 0, ids)), out_features=1)
+
+
+@relay
+def indexed_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (indexed(ids) ** 2).sum()
+
+
+@relay
+def selected_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (selected(ids) ** 2).sum()
+
+
+@relay
+def indexed_step(model: Model[indexed], ids: Tensor[Int, (N,)]) -> Float:
+    value, grads = relay.value_and_grad(model, indexed_loss, (ids,))
+    relay.update_model_params(model, grads, lr=0.1)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("definition", "of", "ids"),
+    [(indexed, indexed_loss, [3, -1, 3, 0, -5_000]), (selected, selected_loss, [3, 7, 3, 4_999])],
+    ids=["index", "index_select"],
+)
+def test_gradients_of_indexed_tables_are_rows(definition: Any, of: Any, ids: list[int]) -> None:
+    model, other = (relay.create_model(definition, seed=0) for _ in range(2))
+    numbers = torch.tensor(ids)
+    table, weight, bias = (p.detach().clone() for p in model.parameters())
+
+    def run(params: Any) -> torch.Tensor:
+        table, weight, bias = params
+        return ((torch.tanh(table[numbers]) @ weight.T + bias) ** 2).sum()
+
+    whole = torch.func.grad(run)((table, weight, bias))
+    found = dict(relay.grad(other, of, (numbers,)))
+    torch.testing.assert_close(tuple(found.values()), whole)
+    optimizer = relay.optim.adam(lr=0.1)
+    relay.update_model_params(model, relay.grad(model, of, (numbers,)), optimizer=optimizer)
+    with touching_few_rows():
+        relay.update_model_params(model, relay.grad(model, of, (numbers,)), optimizer=optimizer)
+
+
+def test_descent_of_an_indexed_table_in_a_program_touches_the_rows_alone() -> None:
+    model, other = (relay.create_model(indexed, seed=0) for _ in range(2))
+    gradient = dict(relay.grad(other, indexed_loss, (IDS,)))
+    indexed_step(other, IDS)
+    with touching_few_rows():
+        indexed_step(model, IDS)
+    start: Model = relay.create_model(indexed, seed=0)
+    for (name, own), old in zip(model.named_parameters(), start.parameters(), strict=True):
+        torch.testing.assert_close(own.detach(), old.detach() - 0.1 * gradient[name])
