@@ -18,6 +18,8 @@ from .normalise.inline_joins import InlineJoins
 from .normalise.lowering import InferTypes, NormalForm, SolveSizes
 from .normalise.write_out import WriteOut
 from .partial_eval import PartialEvaluate
+from .rewrites.combine_products import CombineProducts
+from .rewrites.fold_norms import FoldNorms
 from .rewrites.hoist import Hoist
 from .rewrites.in_place import UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
@@ -88,5 +90,7 @@ STANDALONE: Final[tuple[Pass, ...]] = (
     ShareSubexpressions(),
     FirstOrder(),
     PartialEvaluate(),
+    FoldNorms(),
+    CombineProducts(),
 )
 """Passes that others run as a part of their work, and that can be run by themselves."""

@@ -25,6 +25,7 @@ from ...operators.primitive.create import arange
 from ...operators.primitive.derivatives import one_shape
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.index import index
+from ...operators.primitive.join import cat
 from ...operators.primitive.reduce import all_
 from ...operators.primitive.scan import cumprod, cumsum
 from ...operators.tiers import Body, body_of
@@ -236,5 +237,5 @@ BODIES: Final[Mapping[Op, Body]] = {
 }
 """Equivalent code of one row, for primitives that have no body of their own."""
 
-_ALONG: Final = frozenset((softmax, log_softmax, cumsum, cumprod))
+_ALONG: Final = frozenset((softmax, log_softmax, cumsum, cumprod, cat))
 """Library operators that give a value for all operands of their types."""

@@ -15,6 +15,7 @@ from typing import Final
 from ...ir.expr import Call, Constant, Expr, TensorData
 from ...ir.op import Op
 from ...ir.types import DType, TensorType, is_float
+from ...operators.composite.dropout import dropout
 from ...operators.composite.elementwise import quotient
 from ...operators.primitive.arithmetic import (
     add,
@@ -199,6 +200,10 @@ def _order(call: Call) -> tuple[int, ...]:
     return tuple(d % len(dims) for d in dims)
 
 
+def _without_dropout(site: Site) -> Expr | None:
+    return None if site.call.attrs["training"] else site.call.args[0]
+
+
 def _in_order(site: Site) -> Expr | None:
     order = _order(site.call)
     return site.call.args[0] if order == tuple(range(len(order))) else None
@@ -233,6 +238,13 @@ LAWS: Final = (
     ),
     Rule("-(-x) = x", negative, _own_inverse, _X, "negative(negative(%x))"),
     Rule("not not b = b", logical_not, _own_inverse, _B, "logical_not(logical_not(%b))"),
+    Rule(
+        "dropout(x) = x where it does not train",
+        dropout,
+        _without_dropout,
+        _X,
+        "dropout(%x, training=False)",
+    ),
     Rule("b and True = b", logical_and, _neutral(_is_true, 1, 0), _B, "logical_and(%b, True)"),
     Rule(
         "b and False = False", logical_and, _absorbing(False), "%b: bool", "logical_and(%b, False)"

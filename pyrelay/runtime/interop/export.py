@@ -27,6 +27,7 @@ from ..values.structure import tensors
 from ..values.values import Cell, cells_of
 from . import saving
 from .autograd import with_tensors
+from .folding import folded
 from .loading import load
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Exported:
         copies = [[t.detach().clone() for t in tensors(tree)] for tree in (params, state)]
         frozen = with_tensors(params, copies[0])
         cells = with_tensors(state, [Cell(t) for t in copies[1]])
-        return Exported(base, frozen, cells)
+        return Exported(*folded(base, frozen, cells), cells)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Return the value of the model at arguments. Raises RunError."""
