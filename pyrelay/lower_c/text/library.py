@@ -51,7 +51,7 @@ static relay_blocks relay_blocks_of(
     if (threads > work / RELAY_LEAST) threads = work / RELAY_LEAST;
     if (batch * rows * columns == 0) return (relay_blocks){1, 1, 0, 0};
     int64_t high = rows, wide = columns, count = batch;
-    while ((count < threads || high * wide > 65536) && high * wide > 2048) {
+    while ((count < threads || high * wide > 262144) && high * wide > 2048) {
         if (high >= wide) high = (high / 2 + 7) / 8 * 8;
         else wide = (wide / 2 + 15) / 16 * 16;
         count = batch * ((rows + high - 1) / high) * ((columns + wide - 1) / wide);

@@ -62,8 +62,8 @@ PROGRAMS = {
     "batched": (batched, (numbers(3, 20, 30), numbers(3, 30, 25))),
     "rows": (normalised, (numbers(70, 60), numbers(10, 60))),
     "two sums": (gated, (numbers(31, 64), numbers(34, 64))),
-    "many blocks": (layer, (numbers(301, 60), numbers(517, 60), numbers(517))),
-    "many blocks of sums alone": (products, (numbers(2, 290, 70), numbers(2, 70, 410))),
+    "many blocks": (layer, (numbers(701, 20), numbers(517, 20), numbers(517))),
+    "many blocks of sums alone": (products, (numbers(2, 600, 30), numbers(2, 30, 510))),
     "no rows": (layer, (numbers(0, 50), numbers(65, 50), numbers(65))),
     "nothing is summed": (layer, (numbers(4, 0), numbers(5, 0), numbers(5))),
 }
