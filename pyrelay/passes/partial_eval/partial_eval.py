@@ -65,24 +65,28 @@ def partially_evaluated(
     into. (Jones, Gomard and Sestoft, Partial Evaluation and Automatic Program Generation, 1993.)
     """
     operators = Operators(evaluate, opaque, fast_math=fast_math)
+    steps = 0
     for _ in range(MAX_ROUNDS):
-        residual = _round(module, entry, operators)
+        residual, steps = _round(module, entry, operators, steps)
         if _is_equal(module, residual):
             return module
         module = residual
     return module
 
 
-def _round(module: Module, entry: str, operators: Operators) -> Module:
-    """Return the residual program without dead code. What variants return is unknown to their
-    callers; one that turns out not to reach itself is unfolded in the next round."""
+def _round(module: Module, entry: str, operators: Operators, steps: int) -> tuple[Module, int]:
+    """Return the residual program without dead code, and the steps of this round and those before
+    it. What variants return is unknown to their callers; one that turns out not to reach itself is
+    unfolded in the next round."""
     try:
         whole = first_order(module, entry)
     except NotFirstOrder:
         whole = module
-    residual, forwarders = Specialiser(promote_refs(whole), operators).module(entry)
+    specialiser = Specialiser(promote_refs(whole), operators, steps)
+    residual, forwarders = specialiser.module(entry)
     direct = inline_calls(residual, forwarders)
-    return _without_unused_data(remove_dead(promote_refs(remove_dead(direct, entry)), entry))
+    left = remove_dead(promote_refs(remove_dead(direct, entry)), entry)
+    return _without_unused_data(left), specialiser.steps
 
 
 def _without_unused_data(module: Module) -> Module:

@@ -68,7 +68,7 @@ MAX_WEIGHT: Final = 1_000
 MAX_OPERATIONS: Final = 20_000
 """How many operations all residual functions may have before nothing is unfolded any more."""
 MAX_STEPS: Final = 400_000
-"""How many nodes are evaluated before nothing is unfolded any more."""
+"""How many nodes are evaluated, in all rounds, before nothing is unfolded any more."""
 
 
 @final
@@ -137,12 +137,14 @@ class _Site:
 class Specialiser:
     """Makes the residual functions of a program."""
 
-    def __init__(self, module: Module, operators: Operators) -> None:
+    def __init__(self, module: Module, operators: Operators, steps: int = 0) -> None:
+        """`steps` is how many nodes earlier rounds have evaluated."""
         self._module: Final = module
         self._effects: Final = effects_of(module)
         self._residual: Final = Residual(module.adts)
         self._evaluator: Final = Evaluator(self._residual, operators, self._effects)
         self._evaluator.calls = self
+        self._evaluator.steps = steps
         graph = call_graph(module)
         self._recursive: Final = graph.recursive
         self._group: Final = {n: i for i, group in enumerate(graph.groups) for n in group}
@@ -158,6 +160,11 @@ class Specialiser:
         self._root: Variant | None = None
         self._given: frozenset[Dim] = frozenset()
         self._forwarders: Final[list[str]] = []
+
+    @property
+    def steps(self) -> int:
+        """How many nodes have been evaluated, in this round and those before it."""
+        return self._evaluator.steps
 
     @cached_property
     def _dims(self) -> Names:
