@@ -18,7 +18,8 @@ import torch
 from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
 from ...diagnostics.diagnostic import CheckError, Report, RunError
-from ...ir.expr import Binding, Call, Function, GlobalVar, Rule, Var, type_of
+from ...ir.expr import Binding, Function, GlobalVar, Rule, Var, type_of
+from ...ir.expr import Call as CallExpr
 from ...ir.module import Module
 from ...ir.transforms import Options
 from ...ir.traverse import let
@@ -41,6 +42,7 @@ from ..compile.programs import program_of, translated
 from ..compile.show import Inspected
 from ..values.constant import constant_of
 from ..values.representation import Instances, UserData
+from .direct import Call, Direct, Uses, direct_call
 from .entry import Entry
 from .fixed_values import Fixed
 from .parameters import signature_of
@@ -71,10 +73,27 @@ class Specialised(Inspected):
         self._numbers: Final = numbers
         self._joins: Final = joins
         self._transforms: Final[dict[tuple[Rule, Options], Specialised]] = {}
+        self._direct: Direct | None = None
+        self._uses: Final = Uses()
+        self._latest: Call = self._general
+        """Runs the function: by a direct call, where there is one."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile at the first call, and run. Raises CheckError and RunError."""
-        return self._entry(self._values(args, kwargs))
+        return self._latest(args, kwargs)
+
+    def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function; calls like this one are direct from now on, if they can be."""
+        values = self._values(args, kwargs)
+        result = self._entry(values)
+        around = (self._arrange, _always, self._uses, self._general)
+        direct = direct_call(self._direct, self._entry, values, *around)
+        if direct is not None:
+            self._direct, self._latest = direct, direct.call
+        return result
+
+    def _arrange(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        return self._values(args, kwargs)
 
     def interpret(self, *args: Any, **kwargs: Any) -> Any:
         """Run in the reference evaluator instead of compiled code."""
@@ -214,7 +233,7 @@ def _fixed(name: str, translation: Translation, values: Mapping[str, Any]) -> Sp
     hidden = tuple(fixed.tensors)
     body = let(
         [Binding(v, e) for v, e in fixed.bindings],
-        Call(GlobalVar(program.entry, span=span), tuple(args), span=span),
+        CallExpr(GlobalVar(program.entry, span=span), tuple(args), span=span),
     )
     left_names = type_names(v.ty for v in params if v.ty is not None)
     kept = tuple(p for p in base.type_params if p in left_names)
@@ -225,3 +244,8 @@ def _fixed(name: str, translation: Translation, values: Mapping[str, Any]) -> Sp
     kept = {n: v for n, v in data.representations.items() if n in left.adts}
     used = UserData(kept, {n: v for n, v in data.numbers.items() if n in left.adts})
     return Specialised(name, left, entry, used, tensors, translation.numbers.result)
+
+
+def _always() -> bool:
+    """Return True: the program depends on nothing that may change."""
+    return True
