@@ -218,7 +218,10 @@ class Body:
     def _cell(self, expr: RefCreate | RefRead | RefWrite, frame: Frame) -> Found:
         builder = frame.builder
         if not isinstance(expr, RefCreate) and frame.is_around_lanes(expr.ref):
-            self._instances.report(BatchedCell(expr.span, _IN_ARM))
+            # A cell that all elements share may be read wherever some of them are.
+            is_shared = isinstance(expr, RefRead) and not is_any(frame.find(expr.ref)[1])
+            if not is_shared:
+                self._instances.report(BatchedCell(expr.span, _IN_ARM))
         match expr:
             case RefCreate(content):
                 value, mask = frame.find(content)

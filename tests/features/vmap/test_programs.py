@@ -252,6 +252,25 @@ def test_data_of_one_structure() -> None:
     assert torch.allclose(gradient, wanted)
 
 
+def test_a_cell_that_all_elements_share_is_read_in_branches() -> None:
+    @relay
+    def scaled(xs: Tensor[D, (N,)]) -> Tensor[D, (N,)]:
+        scale = relay.ref(relay.sum(xs))
+
+        def one(x: Tensor[D, ()]) -> Tensor[D, ()]:
+            if x > 0.0:
+                return relay.log(x) * scale.value
+            return scale.value - x
+
+        found = relay.vmap(one)(xs)
+        scale.value = 0.0
+        return found + scale.value
+
+    xs = batch(7)
+    wanted = torch.where(xs > 0, xs.abs().log() * xs.sum(), xs.sum() - xs)
+    assert torch.allclose(scaled(xs), wanted)
+
+
 @relay
 def thrice_fwd(x: Vec, n: Int) -> tuple[Vec, Vec]:
     return x * x, x
