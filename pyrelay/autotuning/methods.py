@@ -129,7 +129,8 @@ def is_transformed() -> bool:
 def is_watched() -> bool:
     """Return whether torch transforms the calls made now, records them, or has a mode that sees
     them: tensors need have no storage then, and only calls of torch work."""
-    return is_transformed() or _modes() > 0 or _recording() is not None
+    is_plain = not _functions_are_transformed() and not _modes() and _recording() is None
+    return not is_plain or forward_ad._current_level >= 0  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def rounded(size: int) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias, final
+from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from ..config import ADDED_LOWERINGS, lowerings
 from ..ir.expr import Call, Function
@@ -24,6 +24,23 @@ from .tape import Tape
 Run: TypeAlias = Callable[..., Any]
 """Called with the operands in the order of the parameters: tensors, and numbers for sizes and
 scalars of the host. Returns the result, or a tuple of the results."""
+
+
+class Direct(Protocol):
+    """Calls of a function that a backend runs whole. `latest` does one, and may be another function
+    after it. What it makes is in storage of its own."""
+
+    latest: Run
+
+
+@runtime_checkable
+class RunsWhole(Protocol):
+    """A `Run` of a function that a backend runs whole, without torch."""
+
+    def direct(self, fallback: Run) -> Direct | None:
+        """Return what does calls that torch neither records nor transforms; `fallback` does those
+        that the backend does not. None as long as it does none."""
+        ...
 
 
 class Device(Protocol):

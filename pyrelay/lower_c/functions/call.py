@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 import torch
 
 from ...autotuning.methods import is_transformed
-from ...config import current, may_compile
+from ...config import may_compile
 from ...ir.expr import type_of
-from ...ir.types import (
-    SizeType,
-    TensorType,
-    TupleType,
-    Type,
-    bool_,
-    int32,
-    int64,
-    is_float,
-    known_dtype,
-)
-from ...kernels.backend import FailedInside, ProgramFunction, Run
+from ...ir.types import SizeType, TensorType, TupleType, Type, is_float
+from ...kernels.backend import Direct, FailedInside, ProgramFunction, Run
 from ...kernels.calling import Sizes
 from ..building import Source, build_or_notify
-from ..launching.frames import CPU, is_plain
 from ..launching.threads import thread_functions
 from .c_types import NotInC, leaves_of, number_dtype
+from .code import HEAD, STACK_CELL, Frame, Unfit, Ways, call_of, number, row_by_row
 from .program import CText, c_text
 
 FLAGS: Final = ("-fwrapv", "-ffp-contract=off", "-pthread", "-Wno-psabi")
@@ -39,14 +28,8 @@ STACK: Final = 1 << 30
 """The bytes of the stack on which calls wait that have no room on Python's; what is not used takes
 no memory."""
 
-_HEAD: Final = struct.Struct("=7q4q")
-"""`relay_call` in C."""
-
-_DEEP, _STOPPED = -1, -2
+_DEEP: Final = -1
 _MOST_SHAPES: Final = 256
-
-_Shapes: TypeAlias = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
-"""The sizes that are passed, and the shapes of the tensors that are results."""
 
 
 @final
@@ -59,6 +42,7 @@ class FunctionCall:
         self._fallback: Final = fallback
         self._count: Final = len(function.function.params)
         self._built: _Built | None = None
+        self._calls: _Calls | None = None
         self._is_tried = False
 
     def __call__(self, *args: Any) -> Any:
@@ -67,101 +51,157 @@ class FunctionCall:
             if not may_compile():
                 return self._fallback(*args)
             self._built = _built(self._function)
+            self._calls = self._built and _Calls(self._built, _raise_unfit)
             self._is_tried = True  # an interrupt of the build leaves it to the next call
-        built = self._built
-        if built is None or is_transformed():
+        calls = self._calls
+        if calls is None or is_transformed():
             return self._fallback(*args)
         try:
-            found = built.run(args[: self._count])
-        except _Unfit:
+            return calls.latest(*args[: self._count])
+        except Unfit:
             return self._fallback(*args)
-        return self._fallback(*args) if found is None else found[0]
+
+    def direct(self, fallback: Run) -> Direct | None:
+        """Return what does calls that torch neither records nor transforms; `fallback` does those
+        that C does not. None before C is built, and where it cannot be."""
+        return None if self._built is None else _Calls(self._built, fallback)
 
 
-class _Unfit(Exception):  # noqa: N818  the host takes the argument
-    """An argument is nothing that C can take."""
+def _raise_unfit(*_: Any) -> Any:
+    raise Unfit
+
+
+@final
+class _Calls:
+    """Calls of a function in C, with what makes the results that C does not."""
+
+    def __init__(self, built: _Built, fallback: Run) -> None:
+        self._built: Final = built
+        self._is_flat: Final = not any(isinstance(t, TupleType) for t in built.text.params)
+        self._ways: Final = Ways(
+            built.function, self._looked_up, self._given_back, built.again, built.frame
+        )
+        self._fallback: Final = fallback
+        self._known: Final[dict[tuple[Any, ...], Callable[..., Any]]] = {}
+        self._of_leaves: Callable[..., Any] = self._looked_up
+        self.latest: Callable[..., Any] = self._looked_up if self._is_flat else self._flattened
+
+    def _flattened(self, *args: Any) -> Any:
+        return self._of_leaves(*_leaves(self._built.text.params, args))
+
+    def _looked_up(self, *leaves: Any) -> Any:
+        """Return the result by the function for the shapes of the arguments."""
+        built = self._built
+        try:
+            kept = [
+                row_by_row(v) if number_dtype(ty) is None else number(v)
+                for ty, v in zip(built.params, leaves, strict=True)
+            ]
+            key = built.guarded(kept)
+            call = self._known.get(key)
+            if call is None:
+                call = built.call(self._ways, kept, key)
+                if len(self._known) >= _MOST_SHAPES:
+                    self._known.clear()
+                self._known[key] = call
+        except Unfit:
+            return self._given_back(*leaves)
+        self._of_leaves = call
+        if self._is_flat:
+            self.latest = call
+        return call(*kept)
+
+    def _given_back(self, *leaves: Any) -> Any:
+        """Return the result of the fallback."""
+        left = iter(leaves)
+        return self._fallback(*[_whole(ty, left) for ty in self._built.text.params])
 
 
 @final
 class _Built:
     """The C of a function, loaded."""
 
-    def __init__(self, text: CText, function: Callable[..., int]) -> None:
+    def __init__(self, text: CText, function: Callable[[int], int]) -> None:
         self.text: Final = text
-        self._function: Final = function
-        self._params: Final = [t for p in text.params for _, t in leaves_of(p)]
+        self.function: Final = function
+        self.params: Final = [t for p in text.params for _, t in leaves_of(p)]
         results = [t for _, t in leaves_of(text.result)]
         self._tensors: Final = [t for t in results if isinstance(t, TensorType) and t.shape]
-        numbers = _formats(t for t in results if number_dtype(t) is not None)
-        given = "q" * len(text.sizes) + _formats(self._params) + _formats(self._tensors)
-        self._packed: Final = struct.Struct(_HEAD.format + given)
-        self._unpacked: Final = struct.Struct("=" + numbers)
-        self._room: Final = ctypes.c_char * (self._packed.size + max(8, self._unpacked.size))
-        self._shapes: Final[dict[tuple[Any, ...], _Shapes]] = {}
-        self._is_flat: Final = not any(isinstance(t, TupleType) for t in text.params)
-        self._is_integer: Final = self._unpacked.format == "=q" and number_dtype(text.result) in (
-            int64,
-            int32,
-        )
+        self._count: Final = len(text.sizes) + len(self.params) + len(self._tensors) + len(results)
+        dims = {*text.sizes, *(d for t in self._tensors for d in t.shape)}
+        shown = {n for d in dims for n in d.names()}
+        if shown:  # sizes may follow from others
+            shown.update(n for t in self.params if isinstance(t, TensorType) for n in _names(t))
+        self._is_guarded: Final = [not shown.isdisjoint(_names(t)) for t in self.params]
+        self._frames: Final[list[Frame]] = []
         self._stack = 0
 
-    def run(self, args: Sequence[Any]) -> tuple[Any] | None:
-        """Return the result in a tuple; None where the host is to run it: there is no room for the
-        calls that wait, or a kernel failed. Raises FailedInside and _Unfit."""
-        leaves = args if self._is_flat else _leaves(self.text.params, args)
-        kept = [
-            v if type(v) is int else _taken(ty, v)
-            for ty, v in zip(self._params, leaves, strict=True)
-        ]
-        sizes, shapes = self._sized(kept) if self.text.sizes or self._tensors else ((), ())
-        made = [
-            torch.empty(shape, dtype=_torch_dtype(ty), device=CPU)
-            for ty, shape in zip(self._tensors, shapes, strict=True)
-        ]
-        given = (*sizes, *map(_cell, kept), *[t.data_ptr() for t in made])
-        most_waiting = current().max_depth
-        while True:
-            room = self._room()
-            head = (most_waiting, self._stack, *_addresses(), 0, 0, 0, 0)
-            self._packed.pack_into(room, 0, *head, *given)
-            status = self._function(room)
-            if not status:
-                numbers = self._unpacked.unpack_from(room, self._packed.size)
-                if self._is_integer:
-                    return numbers
-                return (_value(self.text.result, iter(numbers), iter(made)),)
-            if status > 0:
-                raise self._failure(status, bytes(room[: _HEAD.size]))
-            if status != _DEEP or self._stack:
-                return None
-            self._stack = STACK
+    def guarded(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Return what sizes depend on: the shape of each tensor, or the number; None for what no
+        size depends on."""
+        return tuple(
+            [
+                (v.shape if isinstance(v, torch.Tensor) else v) if is_guarded else None
+                for v, is_guarded in zip(leaves, self._is_guarded, strict=True)
+            ]
+        )
 
-    def _sized(self, kept: Sequence[Any]) -> _Shapes:
-        key = tuple([v.shape if isinstance(v, torch.Tensor) else v for v in self._sizing(kept)])
-        found = self._shapes.get(key)
-        if found is None:
-            sizes = Sizes(zip(self._params, kept, strict=True))
-            try:
-                shapes = (tuple(map(sizes.value, t.shape)) for t in self._tensors)
-                found = tuple(map(sizes.value, self.text.sizes)), tuple(shapes)
-            except KeyError:
-                raise _Unfit from None  # a size that no argument shows
-            if len(self._shapes) >= _MOST_SHAPES:
-                self._shapes.clear()
-            self._shapes[key] = found
-        return found
+    def call(self, ways: Ways, leaves: Sequence[Any], guarded: Sequence[Any]) -> Callable[..., Any]:
+        """Return the Python function for arguments like these. Raises Unfit."""
+        sizes = Sizes(zip(self.params, leaves, strict=True))
+        try:
+            given = [sizes.value(d) for d in self.text.sizes]
+            shapes = [tuple(map(sizes.value, t.shape)) for t in self._tensors]
+        except KeyError:
+            raise Unfit from None  # a size that no argument shows
+        return call_of(self.text, ways, self._frames, shapes, guarded, given)
 
-    def _sizing(self, kept: Sequence[Any]) -> Iterator[Any]:
-        """Yield the arguments that show sizes."""
-        for ty, value in zip(self._params, kept, strict=True):
-            if isinstance(ty, SizeType) or isinstance(value, torch.Tensor):
-                yield value
+    def frame(self) -> Frame:
+        """Return a new frame."""
+        return Frame((0, self._stack, *_addresses(), 0, 0, 0, 0), self._count)
 
-    def _failure(self, site: int, head: bytes) -> FailedInside:
+    def again(self, status: int, frame: Frame) -> bool:
+        """Return whether a call that ended with a status ends well on a stack of its own; the host
+        is to run it where not, or where a kernel failed. Raises FailedInside."""
+        if status == _DEEP and not frame.ints[STACK_CELL]:
+            frame.ints[STACK_CELL] = self._stack = STACK
+            status = self.function(frame.address)
+        if status > 0:
+            raise self._failure(status, frame)
+        return not status
+
+    def _failure(self, site: int, frame: Frame) -> FailedInside:
         call = self.text.sites[site - 1]
-        types = [t for t in map(type_of, call.args) if number_dtype(t) is not None][:4]
-        values = struct.unpack_from("=" + _formats(types), head, _HEAD.size - 32)
-        return FailedInside(call, values)
+        dtypes = [d for d in map(number_dtype, map(type_of, call.args)) if d is not None][:4]
+        cells = [frame.floats if is_float(d) else frame.ints for d in dtypes]
+        return FailedInside(call, [c[HEAD - 4 + place] for place, c in enumerate(cells)])
+
+
+def _names(ty: Type) -> frozenset[str]:
+    """Return the names of the sizes in the type of a number or a tensor."""
+    match ty:
+        case SizeType(dim):
+            return dim.names()
+        case TensorType(shape):
+            return frozenset(name for dim in shape for name in dim.names())
+        case _:
+            return frozenset()
+
+
+def _leaves(types: Sequence[Type], values: Sequence[Any]) -> Iterator[Any]:
+    """Yield the numbers and tensors in values."""
+    for ty, value in zip(types, values, strict=True):
+        if isinstance(ty, TupleType):
+            yield from _leaves(ty.fields, value)
+        else:
+            yield value
+
+
+def _whole(ty: Type, leaves: Iterator[Any]) -> Any:
+    """Return a value of a type from the numbers and tensors in it."""
+    if isinstance(ty, TupleType):
+        return tuple(_whole(t, leaves) for t in ty.fields)
+    return next(leaves)
 
 
 def _built(function: ProgramFunction) -> _Built | None:
@@ -185,49 +225,3 @@ def _addresses() -> tuple[int, ...]:
     functions = (api.PyErr_CheckSignals, api.PyEval_SaveThread, api.PyEval_RestoreThread)
     own = (ctypes.cast(f, ctypes.c_void_p).value or 0 for f in functions)
     return (*own, *thread_functions())
-
-
-def _formats(types: Iterable[Type]) -> str:
-    """Return the formats of cells."""
-    dtypes = map(number_dtype, types)
-    return "".join("d" if d is not None and is_float(d) else "q" for d in dtypes)
-
-
-def _leaves(types: Sequence[Type], values: Sequence[Any]) -> Iterator[Any]:
-    for ty, value in zip(types, values, strict=True):
-        if isinstance(ty, TupleType):
-            yield from _leaves(ty.fields, value)
-        else:
-            yield value
-
-
-def _taken(ty: Type, value: Any) -> Any:
-    """Return a number, or a tensor whose elements lie row by row. Raises _Unfit."""
-    if isinstance(value, int | float):
-        return value
-    if not isinstance(value, torch.Tensor) or not is_plain(value):
-        raise _Unfit
-    if value.device.type != "cpu" or value.layout is not torch.strided:
-        raise _Unfit
-    return value.item() if number_dtype(ty) is not None else value.contiguous()
-
-
-def _cell(value: Any) -> Any:
-    return value.data_ptr() if isinstance(value, torch.Tensor) else value
-
-
-def _value(ty: Type, numbers: Iterator[Any], tensors: Iterator[torch.Tensor]) -> Any:
-    """Return a value of a type from the numbers and tensors in it, as host code has it."""
-    if isinstance(ty, TupleType):
-        return tuple(_value(t, numbers, tensors) for t in ty.fields)
-    dtype = number_dtype(ty)
-    if dtype is None:
-        return next(tensors)
-    number = next(numbers)
-    if is_float(dtype):
-        return torch.scalar_tensor(number, dtype=getattr(torch, dtype.name), device=CPU)
-    return bool(number) if dtype == bool_ else number
-
-
-def _torch_dtype(ty: TensorType) -> torch.dtype:
-    return getattr(torch, known_dtype(ty).name)

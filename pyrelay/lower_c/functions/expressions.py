@@ -237,7 +237,8 @@ class ExpressionWriter:
             return self._kernel(call, callee, kernels)
         args = ["s"]
         if self._unit.is_deep(callee):
-            waiting = "waiting + 1" if self._unit.is_deep(self._planned) else "1"
+            before = "waiting" if self._unit.is_deep(self._planned) else "s->first_waiting"
+            waiting = f"{before} + 1"
             self.line(f"relay_wait(s, {waiting}, {self.site(call)});")
             args.append(waiting)
         inside = sizes_inside(callee.function, call)

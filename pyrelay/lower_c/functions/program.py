@@ -46,6 +46,8 @@ class CText:
     """The sizes that are passed before the arguments."""
     params: tuple[Type, ...]
     result: Type
+    is_deep: bool
+    """Whether calls of it may wait for each other."""
     kernels: Parts | None = None
     """The kernels that it calls."""
 
@@ -201,6 +203,7 @@ class _Program:
             tuple(map(Dim.atom, dim_params(function))),
             tuple(type_of(p) for p in function.params),
             result_of(function),
+            bool(self._deep),
             self._parts(),
         )
 
@@ -215,7 +218,7 @@ class _Program:
         function, name = entry.function, self._names[entry]
         lines: list[str] = []
         sizes = dim_params(function)
-        args = ["s", *(["0"] if self.is_deep(entry) else [])]
+        args = ["s", *(["s->first_waiting"] if self.is_deep(entry) else [])]
         args += [f"s->cells[{place}].i" for place in range(len(sizes))]
         known = {Dim.atom(p): f"s->cells[{place}].i" for place, p in enumerate(sizes)}
         place = len(sizes)

@@ -44,14 +44,14 @@ typedef struct { relay_chunk *chunk; size_t used; } relay_mark;
 
 typedef struct relay_state {
     relay_call *call;
-    relay_chunk *first, *chunk;     /* the memory of tensors, and where it is used up to */
+    relay_chunk *first, *chunk;     /* the memory of tensors, and the part that is in use */
 #ifdef RELAY_KERNELS
     relay_run run;
 #endif
     relay_cell *cells;
     void (*body)(struct relay_state *);
     char *limit;            /* the stack may grow down to here */
-    int64_t most_waiting, ticks, site;
+    int64_t first_waiting, most_waiting, ticks, site;
     bool has_thread;
     volatile bool stop, done;
     pthread_mutex_t mutex;
@@ -60,9 +60,9 @@ typedef struct relay_state {
 } relay_state;
 
 enum { RELAY_DEEP = -1, RELAY_STOPPED = -2, RELAY_NO_THREAD = -3, RELAY_AGAIN = -4 };
-enum { RELAY_CHUNK = 64 << 10, RELAY_LINE = 64 };
+enum { RELAY_CHUNK = 64 << 10, RELAY_FIRST = 8 << 10, RELAY_LINE = 64 };
 enum { RELAY_TICKS = 1 << 16, RELAY_STACK = 128 << 10, RELAY_SPARE = 256 << 10 };
-enum { RELAY_LEVELS = 8 };  /* of so many calls that wait one looks at the stack */
+enum { RELAY_LEVELS = 8 };  /* one call of so many that wait looks at their number and the stack */
 
 #define RELAY_RARELY(condition) __builtin_expect(!!(condition), 0)
 
@@ -75,15 +75,13 @@ void relay_fail(relay_state *s, int64_t site, const relay_cell *operands, int co
 
 static __attribute__((cold, noinline, unused))
 relay_chunk *relay_more(relay_state *s, size_t size) {
-    relay_chunk *after = s->chunk ? s->chunk->next : s->first;
+    relay_chunk *after = s->chunk->next;
     if (!after || after->size < size) {
         size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
         relay_chunk *made = aligned_alloc(RELAY_LINE, RELAY_LINE + room);
         if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
         *made = (relay_chunk){after, room, 0};
-        if (s->chunk) s->chunk->next = made;
-        else s->first = made;
-        after = made;
+        after = s->chunk->next = made;
     }
     after->used = 0;
     return s->chunk = after;
@@ -92,23 +90,24 @@ relay_chunk *relay_more(relay_state *s, size_t size) {
 static inline __attribute__((unused)) void *relay_room(relay_state *s, int64_t bytes) {
     size_t size = ((size_t)bytes + RELAY_LINE - 1) & ~(size_t)(RELAY_LINE - 1);
     relay_chunk *chunk = s->chunk;
-    if (!chunk || chunk->size - chunk->used < size) chunk = relay_more(s, size);
+    if (chunk->size - chunk->used < size) chunk = relay_more(s, size);
     char *found = (char *)chunk + RELAY_LINE + chunk->used;
     chunk->used += size;
     return found;
 }
 
 static inline __attribute__((unused)) relay_mark relay_marked(relay_state *s) {
-    return (relay_mark){s->chunk, s->chunk ? s->chunk->used : 0};
+    return (relay_mark){s->chunk, s->chunk->used};
 }
 
 static inline __attribute__((unused)) void relay_forget(relay_state *s, relay_mark mark) {
     s->chunk = mark.chunk;
-    if (mark.chunk) mark.chunk->used = mark.used;
+    mark.chunk->used = mark.used;
 }
 
 static void relay_free(relay_state *s) {
-    for (relay_chunk *chunk = s->first, *next; chunk; chunk = next) next = chunk->next, free(chunk);
+    relay_chunk *chunk = s->first->next;
+    for (relay_chunk *next; chunk; chunk = next) next = chunk->next, free(chunk);
 }
 
 /* A tensor that a loop carries has two places of its own, which take turns. */
@@ -136,13 +135,17 @@ static inline __attribute__((unused)) void relay_tick(relay_state *s) {
     if (RELAY_RARELY(--s->ticks < 0)) relay_look(s);
 }
 
+static __attribute__((noinline, unused))
+void relay_deeper(relay_state *s, int64_t waiting, int64_t site) {
+    if (waiting > s->most_waiting) relay_fail(s, site, 0, 0);
+    char *end = __builtin_frame_address(0);
+    if (end < s->limit) relay_fail(s, RELAY_DEEP, 0, 0);
+    relay_tick(s);
+}
+
 static inline __attribute__((unused))
 void relay_wait(relay_state *s, int64_t waiting, int64_t site) {
-    if (RELAY_RARELY(waiting > s->most_waiting)) relay_fail(s, site, 0, 0);
-    if (waiting % RELAY_LEVELS) return;
-    char *end = __builtin_frame_address(0);
-    if (RELAY_RARELY(end < s->limit)) relay_fail(s, RELAY_DEEP, 0, 0);
-    relay_tick(s);
+    if (RELAY_RARELY(waiting % RELAY_LEVELS == 0)) relay_deeper(s, waiting, site);
 }
 
 static void *relay_in_thread(void *given) {
@@ -196,8 +199,16 @@ static int64_t relay_on_large_stack(relay_state *s) {
 
 static __attribute__((noinline))
 int64_t relay_enter(relay_call *call, void (*body)(relay_state *)) {
-    relay_state state = {.call = call, .cells = (relay_cell *)(call + 1), .body = body};
-    state.most_waiting = call->most_waiting;
+    /* The first chunk takes no call of malloc: small tensors do with it. */
+    struct { relay_chunk chunk; char room[RELAY_LINE + RELAY_FIRST]; }
+        first __attribute__((aligned(RELAY_LINE)));
+    first.chunk = (relay_chunk){0, RELAY_FIRST, 0};
+    relay_state state = {.call = call, .first = &first.chunk, .chunk = &first.chunk};
+    state.cells = (relay_cell *)(call + 1);
+    state.body = body;
+    /* Counting begins where the first call too many is one at which the stack is looked at. */
+    state.first_waiting = RELAY_LEVELS - 1 - call->most_waiting % RELAY_LEVELS;
+    state.most_waiting = state.first_waiting + call->most_waiting;
 #ifdef RELAY_KERNELS
     memcpy(&state.run.parallel, &call->parallel, sizeof call->parallel);
     memcpy(&state.run.most_threads, &call->threads, sizeof call->threads);

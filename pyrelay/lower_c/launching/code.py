@@ -7,7 +7,7 @@ def call(v0, v1):
     at = frame.at
     at[1] = v0.data_ptr()
     ...
-    v2 = empty(s2, r2, dtype=t2, device=cpu)
+    v2 = empty(s2, r2)
     at[3] = v2.data_ptr()
     if piece_0(frame.address):
         return plain(v0, v1)
@@ -19,8 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
-
-import torch
 
 from ...ir.types import SizeType, TensorType, is_float
 from ...kernels.operands import contiguous_strides, is_number
@@ -35,7 +33,7 @@ from ...kernels.tape import (
     used_by,
 )
 from ..text.region import Piece
-from .frames import CPU, PLAIN_CLASSES, Frame, arena_of
+from .frames import PLAIN_CLASSES, Frame, arena_of, maker_of
 from .prepare import Prepared
 
 Callee: TypeAlias = Callable[..., Any]
@@ -63,12 +61,7 @@ class _Writer:
         self._tape: Final = tape
         self._callee: Final = callee
         self._lines: Final[list[str]] = []
-        # Half as slow as torch.empty: it has one way to read its arguments.
-        self._known: Final[dict[str, Any]] = {
-            "empty": torch.empty_strided,
-            "cpu": CPU,
-            "plain_classes": PLAIN_CLASSES,
-        }
+        self._known: Final[dict[str, Any]] = {"plain_classes": PLAIN_CLASSES}
         steps = tape.steps
         pieces = prepared.text.pieces
         self._in_c: Final = frozenset(n for piece in pieces for n in piece.steps)
@@ -189,14 +182,15 @@ class _Writer:
     def _made(self, value: int) -> None:
         """Write how the storage of a value that C makes is found."""
         shaped = self._prepared.made[value]
-        shape, dtype = self._name("shape_", shaped.shape), self._name("dtype_", shaped.dtype)
+        shape = self._name("shape_", shaped.shape)
         begin = self._prepared.offsets.get(value)
         if begin is None:
             strides = self._name("strides_", contiguous_strides(shaped.shape))
-            self._line(f"v{value} = empty({shape}, {strides}, dtype={dtype}, device=cpu)")
+            empty = self._name("empty_", maker_of(shaped.dtype))
+            self._line(f"v{value} = {empty}({shape}, {strides})")
             self._line(f"at[{value + 1}] = v{value}.data_ptr()")
         elif value in self._needed:
-            end = begin + shaped.bytes
+            end, dtype = begin + shaped.bytes, self._name("dtype_", shaped.dtype)
             self._line(f"v{value} = arena[{begin}:{end}].view({dtype}).view({shape})")
 
     def _step(self, step: Step) -> None:

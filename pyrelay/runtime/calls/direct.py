@@ -16,23 +16,21 @@ def call(args, kwargs):
         else:
             (v0, v1, ) = args
         is_known = (v0.dtype, v0.shape, v0.device, v1.dtype, v1.shape, v1.device,) in known
-    except (AttributeError, TypeError):
+    except (AttributeError, TypeError, ArithmeticError, RuntimeError):
         return general(args, kwargs)
-    records = is_recording()
-    if not is_known or records and (v0.requires_grad or v1.requires_grad):
+    if not is_known or is_recording() and (v0.requires_grad or v1.requires_grad):
         return general(args, kwargs)
     uses.hits += 1
     try:
-        if records:
-            record(False)
-        return function(v0, v1)
+        result = function(v0, v1)
+        return result
     except RunError:
         raise
     except Exception as error:
         raise located(error) from None
-    finally:
-        if records:
-            record(True)
+
+A function that a backend runs whole is called without its host code. Where torch might record what
+the host code calls, recording is switched off around the call.
 """
 
 from __future__ import annotations
@@ -53,6 +51,7 @@ from ...diagnostics.diagnostic import RunError
 from ...dispatch.registry import REGISTRY
 from ...ir.types import DType, DTypeKind, TensorType, Type
 from ...passes.insertion import INSERTIONS
+from ...translate.source.guards import holds_always
 from ..host import UNWATCHED, CompiledProgram
 from ..interop.autograd import casts, record
 from .entry import Entry
@@ -119,7 +118,14 @@ class Direct:
         self._known: Final[set[tuple[Any, ...]]] = set()
         kinds = tuple([_kind(p.type) for p in entry.parameters])
         finish = entry.finishing(compiled, device)
-        code = _code(kinds, entry.joins, compiled.is_bare, finish is not None)
+        whole = compiled.direct(lambda *args: general(args, {}))
+        if whole is not None and entry.gives_tensors:
+            finish = None
+        way = _Way.WHOLE if whole is not None else _Way.BARE if compiled.is_bare else _Way.HOST
+        # Of what requires no grad torch records nothing.
+        may_record = not (entry.joins and compiled.requires_no_grad)
+        is_guarded = not holds_always(guards_hold)
+        code = _code(_Form(kinds, way, entry.joins, may_record, finish is not None, is_guarded))
         names: dict[str, Any] = _SHARED | {
             **self._state,
             "arrange": arrange,
@@ -128,6 +134,7 @@ class Direct:
             "uses": uses,
             "general": general,
             "function": compiled.function,
+            "whole": whole,
             "finish": finish,
             "device": device,
             "located": compiled.located,
@@ -191,6 +198,15 @@ class _Kind(Enum):
     FLOAT = "float"
 
 
+class _Way(Enum):
+    """How a function is called: as host code, as host code of which autograd need not know, or by
+    a backend that runs it whole, which torch does not see."""
+
+    HOST = "host"
+    BARE = "bare"
+    WHOLE = "whole"
+
+
 def _kind(ty: Type) -> tuple[_Kind, str]:
     """Return the kind of the arguments of a parameter, and the name of their dtype."""
     assert isinstance(ty, TensorType)
@@ -201,31 +217,49 @@ def _kind(ty: Type) -> tuple[_Kind, str]:
     return _Kind.FLOAT if is_float else _Kind.NUMBER, ty.dtype.name
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """The form of direct calls: the kinds of their arguments; how the function is called; whether
+    it may join torch's graph, and torch may record what it calls; whether there is more to do with
+    the result; whether captured names are to be looked at."""
+
+    kinds: tuple[tuple[_Kind, str], ...]
+    way: _Way
+    joins: bool
+    may_record: bool
+    is_finished: bool
+    is_guarded: bool
+
+    @property
+    def records(self) -> bool:
+        """Whether torch must be kept from recording."""
+        return self.may_record and self.way is not _Way.WHOLE
+
+
 @lru_cache(maxsize=256)
-def _code(
-    kinds: tuple[tuple[_Kind, str], ...], joins: bool, is_bare: bool, is_finished: bool
-) -> CodeType:
-    """Return the code of the functions `key` and `call` for parameters of these kinds."""
-    names = [f"v{n}" for n in range(len(kinds))]
-    given = list(zip(names, kinds, strict=True))
+def _code(form: _Form) -> CodeType:
+    """Return the code of the functions `key` and `call`."""
+    names = [f"v{n}" for n in range(len(form.kinds))]
+    given = list(zip(names, form.kinds, strict=True))
     key = f"({''.join(f'{_part(name, kind)}, ' for name, (kind, _) in given)})"
     listed = ", ".join(names)
     host = f"({''.join(f'{n}, ' for n in names)})"
-    grads = " or ".join(
+    grads = [
         f"{n}.requires_grad" if kind is _Kind.TENSOR else f"getattr({n}, 'requires_grad', False)"
         for n, (kind, _) in given
-    )
+    ]
     scalars = [
         f"        if {n}.__class__ in numbers:\n"
         f"            {n} = scalar({n}, dtype=torch.{dtype}, device=device)"
         for n, (kind, dtype) in given
-        if kind is _Kind.FLOAT
+        if kind is _Kind.FLOAT and form.way is not _Way.WHOLE
     ]
     lines = [
         f"def key({listed}):",
         f"    return {key}",
         "def call(args, kwargs):",
-        f"    if not ({' and '.join(_CONDITIONS)}):",
+        f"    if not ({' and '.join(_CONDITIONS if form.is_guarded else _CONDITIONS[:-1])}):",
         "        return general(args, kwargs)",
         "    try:",
         f"        if kwargs or len(args) != {len(names)}:",
@@ -235,25 +269,40 @@ def _code(
         *scalars,
         "    except (AttributeError, TypeError, ArithmeticError, RuntimeError):",
         "        return general(args, kwargs)",
-        "    records = is_recording()",
-        f"    if not is_known{f' or records and ({grads})' if joins and grads else ''}:",
-        "        return general(args, kwargs)",
+        *(["    records = is_recording()"] if form.records else []),
+        *_left(form, " or ".join(grads)),
         "    uses.hits += 1",
+        *_called(form, listed, host),
+    ]
+    return compile("\n".join(lines), "<a direct call>", "exec")
+
+
+def _left(form: _Form, grads: str) -> list[str]:
+    """Return the lines that leave calls of new kinds to the general path, and those with arguments
+    of which one requires grad, as `grads` says."""
+    now = "records" if form.records else "is_recording()"
+    joined = f" or {now} and ({grads})" if form.joins and grads else ""
+    return [f"    if not is_known{joined}:", "        return general(args, kwargs)"]
+
+
+def _called(form: _Form, listed: str, host: str) -> list[str]:
+    """Return the lines that call the function, and return its result."""
+    function = "whole.latest" if form.way is _Way.WHOLE else "function"
+    is_bare = form.way is _Way.BARE
+    off = ["        if records:", "            record(False)"]
+    on = ["    finally:", "        if records:", "            record(True)"]
+    return [
         "    try:",
-        "        if records:",
-        "            record(False)",
+        *(off if form.records else []),
         *(["        with unwatched():"] if is_bare else []),
-        f"{'    ' if is_bare else ''}        result = function({listed})",
-        f"        return {f'finish(result, {host})' if is_finished else 'result'}",
+        f"{'    ' if is_bare else ''}        result = {function}({listed})",
+        f"        return {f'finish(result, {host})' if form.is_finished else 'result'}",
         "    except RunError:",
         "        raise",
         "    except Exception as error:",
         "        raise located(error) from None",
-        "    finally:",
-        "        if records:",
-        "            record(True)",
+        *(on if form.records else []),
     ]
-    return compile("\n".join(lines), "<a direct call>", "exec")
 
 
 def _part(name: str, kind: _Kind) -> str:

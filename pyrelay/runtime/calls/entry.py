@@ -17,7 +17,17 @@ import torch
 from ...diagnostics.diagnostic import RunError
 from ...ir.dims import Dim
 from ...ir.traverse import spine
-from ...ir.types import ITERABLE, RefType, SizeType, TensorType, Type, subtypes
+from ...ir.types import (
+    ITERABLE,
+    RefType,
+    SizeType,
+    TensorType,
+    Type,
+    is_float,
+    known_dtype,
+    subtypes,
+)
+from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers
 from ..border.arguments import bind
@@ -174,6 +184,12 @@ class Entry:
         call = self._call(values) if self.takes_tensors else None
         return call.device if call is not None and call.is_direct else None
 
+    @cached_property
+    def gives_tensors(self) -> bool:
+        """Whether results have nothing but tensors in them, as host code has them too."""
+        leaves = subtypes(self.program.type.result)
+        return self._made is not None and not any(map(_is_python_number, leaves))
+
     def finishing(
         self, compiled: CompiledProgram, device: torch.device
     ) -> Callable[[Any, Sequence[Any]], Any] | None:
@@ -182,7 +198,18 @@ class Entry:
         if self._made is not None and compiled.gives_fresh:
             return None
         owner = Owner(device, compiled.constants)
-        return lambda result, host: self.finish(result, host, owner)
+        ty = self.program.type.result
+        if self._numbers is not None or not _is_python_number(ty):
+            return lambda result, host: self.finish(result, host, owner)
+        dtype = torch.int64 if isinstance(ty, SizeType) else torch_dtype(known_dtype(ty))
+        made = torch.empty((), dtype=dtype, device=device).new_full  # torch.scalar_tensor is slower
+
+        def finish(result: Any, host: Sequence[Any]) -> Any:
+            if result.__class__ is not int and result.__class__ is not bool:
+                return self.finish(result, host, owner)
+            return made((), result)
+
+        return finish
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""
@@ -348,6 +375,13 @@ def _key(value: Any) -> Any:
     if isinstance(value, Cell):  # of a model: its parameters have one dtype and device
         return _model_key(value.value)
     return type(value)
+
+
+def _is_python_number(ty: Type) -> bool:
+    """Return whether host code has a number of Python's for a value of a type."""
+    if isinstance(ty, SizeType):
+        return True
+    return isinstance(ty, TensorType) and not ty.shape and not is_float(ty.dtype)
 
 
 def _has(kind: type[Type], ty: Type) -> bool:

@@ -19,7 +19,7 @@ from ...ir.expr import Call, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
-from ...kernels.backend import FailedInside
+from ...kernels.backend import Direct, FailedInside, Run, RunsWhole
 from ...kernels.function_plan import Plan, Planned
 from ..border.argument_sizes import check_assumptions
 from ..compile.failure import located, located_inside, tells_more
@@ -105,6 +105,7 @@ class CompiledProgram:
         self._namespace: Final = program.pool.namespace
         self.function: Any = None
         """The entry as host code: for values whose sizes have been checked, under `no_grad`."""
+        self._started: Any = None
 
     @property
     def source(self) -> str:
@@ -126,6 +127,12 @@ class CompiledProgram:
         """The identities of the tensors that belong to the program itself."""
         return frozenset(id(v) for v in self._namespace.values() if isinstance(v, torch.Tensor))
 
+    @cached_property
+    def requires_no_grad(self) -> bool:
+        """Whether none of the tensors that belong to the program itself requires grad."""
+        own = (v for v in self._namespace.values() if isinstance(v, torch.Tensor))
+        return not any(tensor.requires_grad for tensor in own)
+
     def add(self, definitions: list[ast.FunctionDef], file: SourceFile) -> None:
         """Compile functions under the name of the file that they come from."""
         self._files[file.name] = file
@@ -145,9 +152,15 @@ class CompiledProgram:
             if planned.is_deep:
                 plain, steps = self._namespace[name], self._namespace[f"{name}__steps"]
                 self._namespace[f"{name}__value"] = DeepFunction(plain, steps)
-        self.function = self._namespace[self._program.name(self._entry)]
+        self.function = self._started = self._namespace[self._program.name(self._entry)]
         if self._program.deep_values or self._entry.is_deep:
             self.function = self._deep_entry(self.function)
+
+    def direct(self, fallback: Run) -> Direct | None:
+        """Return the calls of the entry, if a backend runs it whole; `fallback` does those that
+        this cannot."""
+        started = self._started
+        return started.direct(fallback) if isinstance(started, RunsWhole) else None
 
     def _deep_entry(self, function: Any) -> Any:
         types = [type_of(p) for p in self._entry.function.params]

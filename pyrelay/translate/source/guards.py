@@ -17,6 +17,8 @@ def checker(guards: Iterable[Guard | OptimizerGuard]) -> Callable[[], bool]:
     the very same value, is one written-out expression.
     """
     every = tuple(guards)
+    if not every:
+        return _always
     names: dict[str, Any] = {"missing": MISSING}
     tests: list[str] = []
     for i, guard in enumerate(every):
@@ -29,7 +31,7 @@ def checker(guards: Iterable[Guard | OptimizerGuard]) -> Callable[[], bool]:
         now = f"h{i}.cell_contents" if is_cell else f"h{i}.get({guard.name!r}, missing)"
         names[f"t{i}"] = type(guard.value)
         tests.append(f"type({now}) is t{i}" if guard.varies else f"{now} is v{i}")
-    same = eval(f"lambda: {' and '.join(tests) or 'True'}", names)
+    same = eval(f"lambda: {' and '.join(tests)}", names)
 
     def hold() -> bool:
         try:
@@ -40,3 +42,12 @@ def checker(guards: Iterable[Guard | OptimizerGuard]) -> Callable[[], bool]:
         return all(guard.holds() for guard in every)
 
     return hold
+
+
+def holds_always(check: Callable[[], bool]) -> bool:
+    """Return whether a predicate has nothing to check."""
+    return check is _always
+
+
+def _always() -> bool:
+    return True
