@@ -26,7 +26,7 @@ from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text, call, infix
 from ..math import Target, element_of
 from .block import Block
-from .cost import cost_of
+from .cost import cost_along
 from .emit import KernelText
 from .kernel import Kernel
 from .loops import Nest, dims_of, indented, merged, recovered
@@ -47,8 +47,9 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
     kernel.choose_lanes(plan.roots, dtypes, along[-1][0] if along else None, layout)
     kernel.count(plan.roots)
     lines = go_through(kernel, plan, kept, reduced)
-    length = plan.reduced.constant or _USUAL
-    cost = cost_of(plan.supplier.terms, plan.roots) * length // kernel.lanes * kernel.lanes
+    length = kernel.dims.size(plan.reduced)
+    each = cost_along(plan.supplier.terms, plan.roots, [name for name, _ in reduced])
+    cost = f"{each} * {length.inside(7)}"
     kernel.loop("", str(kernel.dims.size(plan.kept)), cost, lines)
     return kernel.finish()
 
@@ -64,10 +65,6 @@ def go_through(
     `loaded` are results of passes before it, with the terms that load them."""
     found = _Pass(kernel, plan, kept, reduced, loaded or {})
     return found.columns() if _is_column(plan, kept, reduced) else found.rows()
-
-
-_USUAL: Final = 256
-"""The length of rows, where only the call knows it."""
 
 
 def _nested(group: Group, layout: Layout) -> tuple[RowPlan, Coordinates, Coordinates]:
@@ -95,14 +92,15 @@ def _merged(coordinates: Coordinates, dims: Sequence[Dim]) -> Coordinates:
 
 
 def _is_column(plan: RowPlan, kept: Coordinates, reduced: Coordinates) -> bool:
-    """Return whether more operands lie along the kept dims than along the reduced ones."""
+    """Return whether more operands lie along the kept dims than along the reduced ones. One that
+    has the same elements for all of the kept ones is read one by one, whichever way."""
     if not kept or not reduced:
         return False
     row, along = kept[-1][0], reduced[-1][0]
     loads = (t.detail for t in plan.supplier.terms.needed(plan.roots))
     found = [dict(steps_of(a.offset)) for a in loads if isinstance(a, Access)]
     across = sum(s.get(row) == ONE and s.get(along) not in (None, ONE) for s in found)
-    behind = sum(s.get(along) == ONE for s in found)
+    behind = sum(s.get(along) == ONE and row in s for s in found)
     return across > behind
 
 

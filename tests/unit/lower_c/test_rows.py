@@ -12,12 +12,24 @@ from tests.kernels.row_sources import (
     LAYER_NORM,
     SOFTMAX,
 )
-from tests.unit.lower_c.running import check
+from tests.unit.lower_c.running import check, text
 
 KINDS = """def @kinds[N: Dim, M: Dim](%x: Tensor[(N, M), {dtype}]) {{
     (sum(%x, dim=(1,)), amax(%x, dim=(1,)), amin(%x, dim=(1,)), argmax(%x, dim=1),
      argmin(%x, dim=1), prod(%x, dim=1))
 }}"""
+
+
+VITERBI = """def @step[S: Dim](%moves: Tensor[(S, S), float32], %score: Tensor[(S,), float32]) {
+    amax(unsqueeze(%score, dim=1) + %moves, dim=(0,))
+}"""
+
+
+@pytest.mark.parametrize("size", [1, 5, 16, 40])
+def test_lanes_lie_along_what_has_a_row_for_each_lane(size: int) -> None:
+    """What is the same in all lanes does not decide that."""
+    check(VITERBI, torch.randn(size, size), torch.randn(size))
+    assert "*(score_at + k)" in text(VITERBI)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7), (3, 64), (2, 1000), (0, 4)])
