@@ -20,6 +20,7 @@ Numbers with a decimal point are of the type of the elements.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
@@ -40,7 +41,12 @@ HEADER: Final = """\
 #include <stdlib.h>
 
 #define RELAY static inline __attribute__((always_inline, unused))
+#define RELAY_ONCE static __attribute__((noinline, unused))
 """
+
+_MOST_PLACES: Final = 32
+"""A function of real numbers that a text calls at more places is compiled once and called: most of
+the time of a compiler goes to what is written out in place."""
 
 
 @final
@@ -109,12 +115,15 @@ def definitions_of(text: str, table: Table, target: Target) -> str:
     """
     vectors: dict[tuple[str, int], None] = dict.fromkeys(_vectors(text))
     functions: dict[Instance, str] = {}
-    pending = [(i, False) for i in reversed(list(dict.fromkeys(_called(text, target))))]
+    places = Counter(_called(text, target))
+    pending = [(i, False) for i in reversed(places)]
     while pending:
         instance, is_ready = pending.pop()
         if instance in functions:
             continue
         written = _written(instance, table)
+        if places[instance] > _MOST_PLACES and table[instance.op, instance.element.name].ulp:
+            written = written.replace("RELAY ", "RELAY_ONCE ", 1)
         vectors |= dict.fromkeys(_vectors(written))
         needed = [i for i in _called(written, target) if i != instance and i not in functions]
         if is_ready or not needed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pyrelay.lower_c.math import host_target, preamble
 from tests.unit.lower_c.running import check, text
 
 GELU = """def @gelu[N: Dim, M: Dim](%x: Tensor[(N, M), float32], %w: Tensor[(M,), float32]) {
@@ -90,3 +91,12 @@ def test_the_text_is_the_users_words() -> None:
     assert "static void gelu_part(" in found
     assert "f32x16 y = x * w;" in found or "f32x8 y = x * w;" in found or "f32x4 y" in found
     assert found.count("OVER (") == 1
+
+
+def test_a_function_that_a_kernel_calls_at_many_places_is_compiled_once() -> None:
+    steps = " ".join(f"let %x = tanh(%x + {n}.0f32);" for n in range(-20, 20))
+    many = f"def @many[N: Dim](%x: Tensor[(N,), float32]) {{ {steps} %x }}"
+    check(many, torch.randn(37))
+    found = preamble(text(many), host_target())
+    assert "RELAY_ONCE f32x" in found
+    assert "RELAY_ONCE f32x" not in preamble(text(GELU), host_target())
