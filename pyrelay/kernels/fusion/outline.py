@@ -32,7 +32,7 @@ from ...ir.module import Module
 from ...ir.op import Effect, Host, Op, View
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, spine
-from ...ir.types import UNIT, dim_names
+from ...ir.types import UNIT, TupleType, dim_names
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place, overwrite
 from ...operators.host.conversions import to_bool, to_float, to_int
@@ -183,7 +183,7 @@ def _cut(
         branches = has_bodies(binding.value)
         needs_inside = not inside.isdisjoint(used) or (branches and given)
         needs_after = not after.isdisjoint(used) or (branches and bool(after))
-        belongs = _belongs(binding, kernels)
+        belongs = _belongs(binding, kernels) and not _is_for_host(binding.value, inside, after)
         if belongs and (needs_after or (effect and waits)):
             cuts.append(_Cut())
             inside.clear()
@@ -201,6 +201,16 @@ def _cut(
         else:
             cuts[-1].before.append(binding)
     return cuts
+
+
+def _is_for_host(value: Expr, inside: set[Var], after: set[Var]) -> bool:
+    """Return whether a tuple is made after a region: something in it is, or is a tuple that the
+    region only passes on, such as the state of an optimizer with its numbers. A region whose
+    parameters are tensors and numbers alone is one C function."""
+    if not isinstance(value, Tuple):
+        return False
+    outside = (v for v in mentioned(value) if v not in inside)
+    return any(v in after or isinstance(v.ty, TupleType) for v in outside)
 
 
 def _showing(value: Expr, shown_by: Mapping[str, Var]) -> Iterator[Var]:

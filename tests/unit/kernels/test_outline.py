@@ -60,6 +60,20 @@ def test_what_the_host_computes_is_outside() -> None:
     assert sorted(callees(found, "main")) == ["add", "multiply", "region.1"]
 
 
+def test_a_tuple_that_a_region_would_only_pass_on_is_outside() -> None:
+    """The state of an optimizer has its numbers and counts in a tuple of its own."""
+    found = cut(
+        f"def @main[N: Dim]({X}, %s: (float64, (int64, int64))) {{"
+        " let %a = sort(exp(%x)).0; let %b = sort(%a * %x).0;"
+        " let %t = (%a, %b); let %u = (%t, %s); (%u, %b) }",
+        torch.randn(3, 8),
+        (0.5, (1, 2)),
+    )
+    assert outlined_of(found).regions == ("region.1",)
+    region = found.functions["region.1"]
+    assert [type(p.ty) for p in region.params] == [TensorType]
+
+
 def test_a_branch_on_a_result_cuts() -> None:
     found = cut(
         f"def @main[N: Dim]({X}) {{ let %a = sort(exp(%x)).0; let %s = sum(%a);"
