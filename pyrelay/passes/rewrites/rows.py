@@ -267,7 +267,8 @@ class _Analysis:
             if not isinstance(part, Part) or part.of is not items or part.index != 1:
                 return None
         known = (d if not any(uncovered(d, self._available)) else ZERO for d in element.shape)
-        return collected(self._builder.value(items), (element,), (tuple(known),))[0]
+        lists, shape = (self._builder.value(items),), tuple(known)
+        return collected(lists, ((element,),), ((shape,),))[0][0]
 
     def _computed(self, call: Call) -> _Row | None:
         """Return a call on rows as one on all rows at once."""
