@@ -81,7 +81,9 @@ class Ownership:
     def _is_handed_over(self, var: Var, place: Place) -> bool:
         """Return whether nothing reads the value after a place at which the variable is used
         once."""
-        return self._is_giver(var) and self._dies(var, place) and self._views_are_dead(var, place)
+        if not self._is_giver(var) or not self._dies(var, place):
+            return False
+        return self._views_are_dead(var, place) and not self._is_used_inside(var, place)
 
     def _is_giver(self, var: Var) -> bool:
         """Return whether nothing aliases the value of the variable, until it is passed on once."""
@@ -130,6 +132,17 @@ class Ownership:
                 if not self._is_dead(view, place):
                     return False
         return True
+
+    def _is_used_inside(self, var: Var, place: Place) -> bool:
+        """Return whether what is called at a place, and whose body stands there, uses a variable
+        from around it, be it also an argument of the call."""
+        for use in self._uses.of.get(var, []):
+            region = use.place.region
+            while region.parent is not None and region is not place.region:
+                if region.parent is place.region and region.position == place.position:
+                    return True
+                region = region.parent
+        return False
 
     def _is_dead(self, view: Var, place: Place) -> bool:
         chain: list[tuple[Region, int]] = []

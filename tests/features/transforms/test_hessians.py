@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 
+from benchmarks.operator_counts import Count
 from pyrelay import CheckError, Dim, Fn, Int, Tensor, float64, relay
 
 # `torch.func.jvp` imports what torch itself has deprecated.
@@ -151,6 +152,52 @@ def test_derivatives_of_them() -> None:
     close(relay.grad(trace)(X), torch.func.grad(reference)(X))
     _, tangent = relay.jvp(trace)((X,), (U,))
     close(tangent, torch.func.jvp(reference, (X,), (U,))[1])
+
+
+@relay
+def valley(x: VECTOR) -> float64:
+    return relay.sum((x[1:] - x[:-1] ** 2) ** 2 + relay.sin(x[:-1]))
+
+
+@relay
+def running(x: VECTOR) -> VECTOR:
+    return relay.cumsum(relay.sin(x) * x, dim=0)
+
+
+@pytest.mark.host("what torch runs is counted")
+@pytest.mark.parametrize(
+    ("mode", "function"), [("hessian", valley), ("jacfwd", running), ("jacrev", running)]
+)
+def test_operators_do_not_grow_with_the_elements(mode: str, function: Any) -> None:
+    derivative = getattr(relay, mode)(function)
+    found: list[int] = []
+    for size in (4, 64):
+        x = random(size)
+        derivative(x)
+        with Count() as count:
+            derivative(x)
+        found.append(count.operators)
+    small, large = found
+    assert large <= small + 4  # torch copies what it cannot view, which depends on sizes
+    assert small < 64
+
+
+@relay
+def summed_jvp(primals: tuple[VECTOR], tangents: tuple[VECTOR]) -> tuple[float64, float64]:
+    d = tangents[0]
+    return summed(primals[0]), d[d != 0.0].sum()
+
+
+@relay.custom_jvp(summed_jvp)
+@relay
+def summed(x: VECTOR) -> float64:
+    return x.sum()
+
+
+def test_what_vmap_refuses_is_taken_one_direction_after_the_other() -> None:
+    with pytest.raises(CheckError, match="a mask selects"):
+        relay.vmap(relay.jvp(summed), in_axes=(None, 0))((X,), (torch.stack((X, U)),))
+    close(relay.jacfwd(summed)(X), torch.ones_like(X))
 
 
 def test_a_jacobian_of_data_is_refused() -> None:

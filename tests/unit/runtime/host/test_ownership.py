@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import pyrelay
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.config import options
 from tests.unit.runtime.host.programs import compiled, run_both
@@ -356,6 +357,20 @@ def filled(x: Tensor[Float, (N,)]) -> Float:
     for i in range(x.shape[0]):
         y[i] = x[i] * 3.0
     return (y * y).sum()
+
+
+@relay
+def marked(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    zeros = x * 0.0
+    rows = zeros
+    for i in range(len(x)):
+        rows = relay.set_at(rows, i, relay.set_at(zeros, i, 1.0).sum())
+    return rows
+
+
+def test_what_a_loop_reads_is_not_overwritten_where_it_starts_from_the_same_value() -> None:
+    with pyrelay.options(lowering="torch"):
+        assert marked(torch.ones(4)).tolist() == [1.0, 1.0, 1.0, 1.0]
 
 
 def in_torch(program: Callable[..., Any], x: torch.Tensor) -> torch.Tensor:
