@@ -77,8 +77,8 @@ class Supplier(Protocol):
         ...
 
     def checked(self, elements: Elements, value: Any, mask: Any | None, /) -> Any:
-        """Return what a body made with these elements, checked to lie inside wherever its places
-        were computed; only where `mask` holds, if that is given."""
+        """Return what a body made with these elements, checked: places that were computed exist,
+        and no integer is divided by 0; only where `mask` holds, if that is given."""
         ...
 
 
@@ -186,7 +186,7 @@ class Reader:
                     values.append((yield self._element(atom, at, mask)))
                 dtype = compute_dtype([type_of(a) for a in call.args])
                 elements = self._supplier.elements(dtype, index)
-                return body(elements, *values, *attrs)
+                return self._supplier.checked(elements, body(elements, *values, *attrs), mask)
             case Elementwise(body):
                 first = first_of(type_of(call))
                 elements = self._supplier.elements(dtype_of(first), index)

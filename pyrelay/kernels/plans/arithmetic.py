@@ -11,9 +11,8 @@ Half types are computed with as float32. Beside `Scalars`' own names, the operat
     least, most                             of integers
     square_root, reciprocal_root            rounded correctly, and as the device rounds
     round_even                              to the nearest whole number, halves to even
-    checked                                 the first operand; the kernel fails where the second,
-                                            an integer, is not a place of a dim of the size that
-                                            `detail` is, and all others, if there are any, hold
+    checked                                 the first operand; the kernel fails where all others,
+                                            which are bools, hold
     neg, abs, sign, where, eq, ne, lt ...   of what `Scalars` says
 
 A backend writes each of them; `terms` has the others, which read and convert.
@@ -82,6 +81,8 @@ class TermArithmetic(Elements):
         self._new_coordinate: Final = new_coordinate
         self.places: Final[list[tuple[Term, Dim]]] = []
         """The computed places, and the sizes of the dims that they are of."""
+        self.divisors: Final[list[Term]] = []
+        """The integers that are divided by and may be 0."""
 
     def wrapped(self, value: Term, size: Dim) -> Term:
         """Return an int64 value with values below 0 counted from the end of a dim."""
@@ -117,11 +118,20 @@ class TermArithmetic(Elements):
         dtypes = [v.dtype for v in values if v.dtype is not None] or [self._dtype]
         return all(d == bool_ for d in dtypes)
 
-    def checked(self, value: Term, place: Term, size: Dim, mask: Term | None) -> Term:
-        """Return a value, for which a place must exist where `mask` holds."""
+    def checked(self, value: Term, fault: Term, mask: Term | None) -> Term:
+        """Return a value; the kernel fails where a fault holds, and `mask` too."""
         value = self._typed(value)
         masks = () if mask is None else (mask,)
-        return self._terms.make("checked", value, place, *masks, dtype=value.dtype, detail=size)
+        return self._terms.make("checked", value, fault, *masks, dtype=value.dtype)
+
+    def is_outside(self, place: Term, size: Dim) -> Term:
+        """Return whether an integer is no place of a dim."""
+        below, behind = self.lt(place, self.const(0)), self.ge(place, self.number(size))
+        return self.logical("or", below, behind)
+
+    def is_zero(self, value: Term) -> Term:
+        """Return whether a value is 0."""
+        return self.eq(self._typed(value), self.const(0))
 
     # `Scalars`.
 
@@ -149,6 +159,8 @@ class TermArithmetic(Elements):
     def _division(self, function: str, unsigned: str, a: Term, b: Term) -> Term:
         if self._is_float(a, b):
             return self._called(function, a, b)
+        if b.op != "const" or not b.detail:
+            self.divisors.append(b)
         if self._common(a, b) in (uint8, bool_):
             return self._binary(unsigned, a, b)
         return self._called(f"integer_{function}", a, b)

@@ -143,17 +143,18 @@ class TermSupplier:
     def checked(
         self, elements: Elements, value: Any, mask: Any | None, /, stored_at: Dim = ZERO
     ) -> Any:
-        """Return what a body made, checked where no access is: a load at a computed place, and a
-        store, look whether it exists."""
+        """Return what a body made, checked for divisors that are 0, and for computed places where
+        no access is: a load there, and a store, look whether the place exists."""
         assert isinstance(elements, TermArithmetic)
-        if not elements.places:
+        if not elements.places and not elements.divisors:
             return value
         if isinstance(value, tuple):
             return tuple(self.checked(elements, field, mask) for field in value)
         accessed = self._accessed(value, stored_at)
-        for place, size in elements.places:
-            if place not in accessed:
-                value = elements.checked(value, place, size, mask)
+        faults = [elements.is_outside(p, size) for p, size in elements.places if p not in accessed]
+        faults += map(elements.is_zero, elements.divisors)
+        for fault in faults:
+            value = elements.checked(value, fault, mask)
         return value
 
     def _accessed(self, value: Term, stored_at: Dim) -> set[Term]:

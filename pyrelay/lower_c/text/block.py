@@ -298,10 +298,9 @@ class Block(CodeBlock):
         return wanted
 
     def _checked_value(self, term: Term) -> Text:
-        """Return the text of a value, after a check of a place that is not accessed."""
-        value, place, *asked = term.operands
-        assert isinstance(term.detail, Dim)
-        masks = [self._outside(place, term.detail), *(self.typed(m, bool_) for m in asked)]
+        """Return the text of a value, after the check that it asks for."""
+        value, *faults = term.operands
+        masks = [self.typed(fault, bool_) for fault in faults]
         if self.lane is not None:
             masks.append(self.existing)
         self._fail(reduce(lambda a, b: infix(a, "&", b), masks))

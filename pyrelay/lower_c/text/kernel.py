@@ -44,8 +44,8 @@ class Kernel:
     `head` declares it, `text` defines it. `arguments` follow the run in its parameters, and behind
     them are the number of its route, if it has several, and whether what it has `kept` is still
     there from a call with the same operands, if it keeps anything. Of what has `starts_zero` the
-    caller makes zeros. With `may_fail` it notes in the run that an index is out of range, and what
-    it stores is then unspecified.
+    caller makes zeros. With `may_fail` it notes in the run that an index is out of range or a
+    divisor 0, and what it stores is then unspecified.
     """
 
     name: str
