@@ -218,13 +218,15 @@ class _Writer:
                 self._plainly(result)
             case SizeStep(dim, result):
                 self._line(f"v{result} = {self._prepared.size(dim)}")
-        dead = [f"v{n}" for n in step.dead if n not in self._in_arena_alone]
+        dead = [f"v{n}" for n in step.dead if self._is_own(n)]
         if dead:
             self._line(f"{' = '.join(dead)} = None")
 
-    @property
-    def _in_arena_alone(self) -> frozenset[int]:
-        return frozenset(self._prepared.offsets) - self._needed
+    def _is_own(self, value: int) -> bool:
+        """Return whether a name holds a tensor that no other does: the caller has the arguments,
+        with which torch runs what fails in C."""
+        is_made = value >= self._tape.params
+        return is_made and (value not in self._prepared.offsets or value in self._needed)
 
     def _plainly(self, value: int) -> None:
         """Write that a value of torch's lies row by row, where C reads it."""

@@ -95,6 +95,19 @@ def test_a_constant_index_that_does_not_exist_is_an_error() -> None:
             second_and_last(torch.randn(length))
 
 
+@relay
+def place_of_sorted(x: Tensor[Float, (N,)], i: Int):
+    values, places = relay.sort(x)
+    return relay.tanh(values)[i] + places
+
+
+def test_torch_raises_the_error_of_a_piece_behind_the_last_use_of_an_argument() -> None:
+    x = torch.randn(4)
+    assert_program(place_of_sorted(x, 3), by_torch(place_of_sorted, x, 3))
+    with pytest.raises(RunError, match="index 4 is out of bounds"):
+        place_of_sorted(x, 4)
+
+
 def test_results_are_storage_of_their_own() -> None:
     x, w = torch.randn(8, 8), torch.randn(8, 8)
     first = layers(x, w)
