@@ -41,6 +41,7 @@ from .runtime.calls.function import RelayModel
 from .runtime.calls.specialised import Specialised
 from .runtime.calls.specialised import specialise as specialised
 from .runtime.compile.programs import eval_program
+from .runtime.interop.autograd import unrecorded
 from .runtime.interop.export import Exported, load_bytes
 from .runtime.models.create import create
 from .runtime.models.model import Model
@@ -358,8 +359,7 @@ def _update(
                 NotAModel("an update takes `lr` or an optimiser", "gradients alone", way)
             )
         parts = grads.parts if isinstance(grads, Grads) else [grads[n] for n in names]
-        with torch.no_grad():
-            descend(params, parts, lr)
+        unrecorded(descend, params, parts, lr)
         return
     expect_optimizer(optimizer)
     if isinstance(optimizer, Optimizer):

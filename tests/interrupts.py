@@ -46,6 +46,38 @@ def each_interrupt(
         yield found
 
 
+def each_signal(make: Callable[[], T], run: Callable[[T], object]) -> Iterator[T]:
+    """Yield what `make` gives after each `run` of it that is interrupted where Python looks for
+    signals: as a function of Python's begins, and as a call of C's ends."""
+    made = make()
+    for at in range(1, _signalled(lambda: run(made), None) + 1):
+        found = make()
+        _signalled(lambda subject=found: run(subject), at)
+        yield found
+
+
+def _signalled(run: Callable[[], object], at: int | None) -> int:
+    count = 0
+
+    def profile(_frame: FrameType, event: str, _argument: Any) -> None:
+        nonlocal count
+        if event not in ("call", "c_return"):
+            return
+        count += 1
+        if count == at:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(profile)
+    try:
+        run()
+    except KeyboardInterrupt:
+        assert at is not None
+    finally:
+        sys.setprofile(None)
+    return count
+
+
 def _traced(run: Callable[[], object], at: int | None, *, instructions: bool) -> int:
     tracer = _Tracer(at, instructions=instructions)
     before = sys.gettrace()

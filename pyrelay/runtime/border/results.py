@@ -37,6 +37,7 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers, parts_of
+from ..interop.autograd import unrecorded
 from ..values.structure import distinct, distinct_tensors, map_tensors, parts, tensors, with_tensors
 from ..values.values import Cell
 from .arguments import bound
@@ -176,9 +177,8 @@ def _function(value: Any, ty: FnType, numbers: Numbers, around: _Call) -> Any:
     made = parts_of(numbers, len(ty.params) + 1)[-1]
 
     def call(*args: Any) -> Any:
-        with torch.no_grad():
-            given = (transform(a, p, _as_it_is) for a, p in zip(args, plans, strict=False))
-            result = value(*given, *args[len(plans) :])
+        given = (transform(a, p, _as_it_is) for a, p in zip(args, plans, strict=False))
+        result = unrecorded(lambda: value(*given, *args[len(plans) :]))
         finish = converter(ty.result, made, around.exports, around.schema)
         return finish(result, args, around.owner)
 

@@ -41,7 +41,7 @@ from ..border.stream import as_raised
 from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
 from ..compile.failure import located
 from ..compile.lowerings import Executable
-from ..interop.autograd import Unrecorded, requires_grad
+from ..interop.autograd import requires_grad, unrecorded
 from ..interop.autograd_function import Joined
 from ..values.values import Cell
 
@@ -130,15 +130,16 @@ class Entry:
         try:
             if self._joined is not None and requires_grad(self._beside_models(host)):
                 return self._join(self._joined, call.device, host)
-            compiled = self.program.compiled(call.device)
-            with Unrecorded():
-                result = compiled(*host)
-                if self._made is not None and compiled.gives_fresh:
-                    return result
-                return self.finish(result, host, Owner(call.device, compiled.constants))
+            return unrecorded(self._value, self.program.compiled(call.device), host, call.device)
         finally:
             if self._cells:
                 separate(values, host)
+
+    def _value(self, compiled: Executable, host: Sequence[Any], device: torch.device) -> Any:
+        result = compiled(*host)
+        if self._made is not None and compiled.gives_fresh:
+            return result
+        return self.finish(result, host, Owner(device, compiled.constants))
 
     def _beside_models(self, host: Sequence[Any]) -> Sequence[Any]:
         """Return the values that are no models: the parameters of those are in cells."""
@@ -157,8 +158,7 @@ class Entry:
             return self._join(self._joined, device, host)
         compiled = self.program.compiled(device)
         try:
-            with Unrecorded():
-                result = compiled(*host)
+            result = unrecorded(compiled, *host)
             if self._made is not None and compiled.gives_fresh:
                 return result
             owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))

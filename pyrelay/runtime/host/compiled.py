@@ -23,7 +23,7 @@ from ...kernels.backend import Direct, FailedInside, Run, RunsWhole
 from ...kernels.function_plan import Plan, Planned
 from ..border.argument_sizes import check_assumptions
 from ..compile.failure import located, located_inside, tells_more
-from ..interop.autograd import Unrecorded, as_typed
+from ..interop.autograd import as_typed, unrecorded
 from ..values.representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter
@@ -174,8 +174,7 @@ class CompiledProgram:
                 check_assumptions(self._entry.function, args)
             if not torch.is_grad_enabled():
                 return as_typed(self._run, args)
-            with Unrecorded():
-                return as_typed(self._run, args)
+            return unrecorded(as_typed, self._run, args)
         except RunError:
             raise
         except Exception as error:

@@ -10,7 +10,7 @@ that their types say.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar
 
 import torch
 
@@ -35,19 +35,19 @@ record: Final[Callable[[bool], None]] = _torch._C._set_grad_enabled  # noqa: SLF
 """Lets torch record what is called from now on, or not."""
 
 
-@final
-class Unrecorded:
-    """Inside a `with` block torch records nothing, as in `torch.no_grad`, which costs six times as
-    much: more than a small call of torch."""
+def unrecorded(function: Callable[..., R], *arguments: Any) -> R:
+    """Return the value of a function, inside of which torch records nothing.
 
-    __slots__ = ("_before",)
-
-    def __enter__(self) -> None:
-        self._before = torch.is_grad_enabled()
+    `with torch.no_grad()` costs six times as much, more than a small call of torch, and an
+    interrupt may leave it without its end: Python looks for one as `__exit__` begins. It looks for
+    none between a `finally` and the end of the first call there.
+    """
+    before = torch.is_grad_enabled()
+    try:
         record(False)
-
-    def __exit__(self, *_: object) -> None:
-        record(self._before)
+        return function(*arguments)
+    finally:
+        record(before)
 
 
 def as_typed(function: Callable[[A], R], argument: A) -> R:

@@ -22,6 +22,7 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
 from ...operators.composite.descent import update_in_place
 from ...translate.models.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
+from ..interop.autograd import unrecorded
 from ..values.structure import tensors
 from .commit import Change, commit, setting
 from .model import Model
@@ -151,15 +152,15 @@ class Optimizer(annotations.Optimizer, ABC):
 
         An interrupt comes before or after the whole step.
         """
-        moments = self.moments(model)
-        rate = self.lr if lr is None else lr
-        with torch.no_grad():
-            moving, rows = _moving(params, grads, moments)
-            changes = [c for m in moving for c in self.changes(m, rate)]
-            changes += [c for each in rows for c in each.changes()]
-            changes.append(setting(moments, "late", moments.after(params)))
-            changes.append(setting(moments, "step", moments.step + 1))
-            commit(changes)
+        unrecorded(self._step, self.moments(model), params, grads, self.lr if lr is None else lr)
+
+    def _step(self, moments: Moments, params: Tensors, grads: Sequence[Part], rate: float) -> None:
+        moving, rows = _moving(params, grads, moments)
+        changes = [c for m in moving for c in self.changes(m, rate)]
+        changes += [c for each in rows for c in each.changes()]
+        changes.append(setting(moments, "late", moments.after(params)))
+        changes.append(setting(moments, "step", moments.step + 1))
+        commit(changes)
 
     @abstractmethod
     def changes(self, moving: Moving, lr: float) -> list[Change]:

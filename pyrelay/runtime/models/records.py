@@ -16,6 +16,7 @@ import torch
 from ...diagnostics.catalogue.model import NoSuchParameter
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest
+from ..interop.autograd import unrecorded
 from ..values import pytrees
 from ..values.structure import tensors
 from .model_layout import Home
@@ -70,8 +71,7 @@ class TensorRecord(Mapping[str, torch.Tensor]):
     def map(self, function: Callable[..., torch.Tensor], *others: TensorRecord) -> Self:
         """Return the record of `function` applied to each tensor, with those of `others` beside."""
         columns = [tensors(self.tree), *(tensors(o.tree) for o in others)]
-        with torch.no_grad():
-            found = [function(*row) for row in zip(*columns, strict=True)]
+        found = unrecorded(lambda: [function(*row) for row in zip(*columns, strict=True)])
         return type(self)(self.home, self.home.blueprint.params_tree(found))
 
     def __add__(self, other: TensorRecord | float) -> Self:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, relay, relay_model
-from tests.interrupts import each_interrupt
+from tests.interrupts import each_interrupt, each_signal
 
 N = Dim("N")
 X = torch.linspace(-1.0, 1.0, 6).reshape(2, 3)
@@ -211,3 +211,22 @@ def test_a_stream_that_is_interrupted_leaves_the_last_whole_update() -> None:
         )
     ]
     assert set(found) == {0, 1, 2, 3}
+
+
+def assert_torch_records_after_signals(run: Any) -> None:
+    for _ in range(3):
+        run(None)  # nothing is compiled from here on
+    assert all(torch.is_grad_enabled() for _ in each_signal(lambda: None, run))
+
+
+@pytest.mark.parametrize("name", ["descent", *MAKERS])
+def test_torch_records_after_an_interrupted_update(name: str) -> None:
+    model = relay.create_model(net, seed=0)
+    grads = relay.grad(model, loss, (X,))
+    given = {"lr": 0.1} if name == "descent" else {"optimizer": MAKERS[name]()}
+    assert_torch_records_after_signals(lambda _: relay.update_model_params(model, grads, **given))
+
+
+def test_torch_records_after_an_interrupted_call() -> None:
+    model = relay.create_model(net, seed=0)
+    assert_torch_records_after_signals(lambda _: relay.value_and_grad(model, loss, (X,)))
