@@ -127,6 +127,26 @@ def _flag(cx: Context, node: ast.expr | None) -> bool:
     return node is not None and bool(static_argument(cx, node, "`has_aux`", "`True` or `False`"))
 
 
+def only_differentiated(cx: Context, node: ast.Call) -> int | None:
+    """Return the position of the one parameter in which `relay.grad(f, wrt=...)` differentiates, if
+    the source determines it."""
+    if not node.args:
+        return None
+    wrt = next((k.value for k in node.keywords if k.arg == "wrt"), None)
+    names = parameter_names(cx, node.args[0])
+    if wrt is None:
+        has_one = names is not None and len(names) == 1
+        return 0 if has_one or _is_pure(cx, node.args[0]) else None
+    known = static_value(cx, wrt)
+    match None if known is None else known.value:
+        case int(place):
+            return place
+        case str(name) if names is not None and name in names:
+            return names.index(name)
+        case _:
+            return None
+
+
 def _is_pure(cx: Context, node: ast.expr) -> bool:
     """Return whether an expression is what `relay.with_params` gives."""
     if isinstance(node, ast.Call):

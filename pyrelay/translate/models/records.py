@@ -21,6 +21,7 @@ from ...operators.host.loop import map_leaves
 from ...operators.primitive.join import stack
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.functions import annotated_definition
+from ..calls.gradients import only_differentiated
 from ..calls.tables import BINARY, UNARY
 from ..context import Context
 from ..names.atoms import again, atom, into
@@ -53,6 +54,8 @@ def record_at(cx: Context, node: ast.expr, value: Expr) -> Instance | None:
 
 
 def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
+    if isinstance(node.func, ast.Call):
+        return _gradient_at(cx, node.func, Intrinsic.GRAD, node.args)
     known = static_value(cx, node.func)
     match None if known is None else meaning(known.value):
         case Definition() as callee:
@@ -67,6 +70,18 @@ def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
             return None if found is None else found.record
         case _:
             return None
+
+
+def _gradient_at(
+    cx: Context, transform: ast.Call, intrinsic: Intrinsic, given: Sequence[ast.expr]
+) -> Instance | None:
+    """Return the model of the record that `relay.grad(f)` gives where it is called with a record,
+    or `relay.value_and_grad(f)` beside the value."""
+    known = static_value(cx, transform.func)
+    if known is None or meaning(known.value) is not intrinsic:
+        return None
+    place = only_differentiated(cx, transform)
+    return record_of(cx, given[place]) if place is not None and place < len(given) else None
 
 
 def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> Instance | None:
@@ -86,6 +101,9 @@ def records_of(cx: Context, node: ast.expr, count: int) -> list[Bound | None]:
     if isinstance(node, ast.Tuple):
         return [_bound(record_of(cx, e)) for e in node.elts]
     if not isinstance(node, ast.Call):
+        return found
+    if isinstance(node.func, ast.Call) and count == 2:
+        found[1] = _bound(_gradient_at(cx, node.func, Intrinsic.VALUE_AND_GRAD, node.args))
         return found
     known = static_value(cx, node.func)
     match None if known is None else meaning(known.value):

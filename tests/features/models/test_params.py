@@ -226,3 +226,41 @@ def test_a_pullback_of_parameters_that_require_a_gradient() -> None:
     _, to_x = pullback(torch.tensor(2.0))
     (wanted,) = torch.autograd.grad((model(x) ** 2).sum() * 2, [x])
     torch.testing.assert_close(to_x, wanted)
+
+
+@relay
+def inner_loop(params: Params[net], x: Tensor[Float, (N, 3)], steps: int) -> Float:
+    pure = relay.with_params(loss)
+    moved = params
+    for _ in range(steps):
+        gradient = relay.grad(pure)(moved, x)
+        moved = moved - gradient * 0.1
+    return pure(moved, x)
+
+
+@relay
+def meta_step(model: Model[net], x: Tensor[Float, (N, 3)]) -> Float:
+    def after_two(params: Params[net]):
+        pure = relay.with_params(loss)
+        _, gradient = relay.value_and_grad(pure)(params, x)
+        params -= 0.1 * gradient
+        return pure(params - relay.grad(pure)(params, x) * 0.1, x)
+
+    value, gradient = relay.value_and_grad(after_two)(model.params)
+    direction = gradient * (1.0 / gradient.norm())
+    named = relay.grad(inner_loop, wrt="params")(model.params, x, 2)
+    relay.update_model_params(model, direction + named - gradient, lr=0.1)
+    return value
+
+
+def test_the_gradient_of_a_function_of_parameters_has_their_arithmetic() -> None:
+    model, pure = relay.create_model(net, seed=1), relay.with_params(loss)
+    moved = model.params
+    for _ in range(2):
+        moved = relay.sgd(moved, relay.grad(pure)(moved, X), 0.1)
+    wanted = pure(moved, X).detach()
+    torch.testing.assert_close(inner_loop(model.params, X, 2), wanted)
+    start, gradient = model.params * 1.0, relay.grad(inner_loop, wrt="params")(model.params, X, 2)
+    torch.testing.assert_close(meta_step(model, X), wanted)
+    for name, tensor in (start - gradient * (0.1 / gradient.norm())).items():
+        torch.testing.assert_close(model.state_dict()[name], tensor)
