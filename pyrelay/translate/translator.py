@@ -24,7 +24,6 @@ from ..ir.types import UNKNOWN, AdtType, Type
 from ..prelude.library import LIST, link
 from . import entries
 from .calls.expressions import expression
-from .calls.functions import annotated_definition
 from .calls.method_calls import chosen_method, own_class
 from .calls.user_rules import with_rules
 from .context import Context, ModelParts
@@ -46,6 +45,7 @@ from .models.models import (
 )
 from .models.optimizer_places import ParameterPlace
 from .models.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
+from .models.passed_models import annotated_definition
 from .models.requirements import find_requirements
 from .models.tied_shapes import tied
 from .names.alias_check import list_names, writes_items

@@ -9,7 +9,7 @@ from typing import Any
 from ...diagnostics.catalogue.call import WrongArgument
 from ...diagnostics.catalogue.model import AllFrozen, DefinitionCalled, ModelMissing, WrongModel
 from ...diagnostics.diagnostic import RunError
-from ...translate.calls.functions import annotated_definition
+from ...translate.models.passed_models import annotated_definition
 from ...translate.source.definition import Definition, ModelUse
 from ...translate.source.signature import Parameter
 from ...translate.translator import Translation

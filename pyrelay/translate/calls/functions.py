@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...annotations import ModelAnnotation, ParamsAnnotation
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
@@ -176,14 +175,6 @@ def static_arguments(
             wanted = "a number, a captured constant or a static parameter"
             found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
     return found
-
-
-def annotated_definition(
-    annotation: ModelAnnotation | ParamsAnnotation | None,
-) -> Definition | None:
-    """Return the definition that `Model[net]` or `Params[net]` names, if it names one."""
-    found = None if annotation is None else getattr(annotation.definition, "__relay__", None)
-    return found if isinstance(found, Definition) else None
 
 
 def explicit_parts(cx: Context, name: str, model: Instance, span: Span) -> ModelParts:

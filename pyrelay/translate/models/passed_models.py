@@ -6,10 +6,14 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...annotations import ModelAnnotation, ParamsAnnotation
 from ...diagnostics.catalogue.sites import UnknownModel
+from ...diagnostics.source import Span
 from ..context import Context
+from ..instances import complete_statics
 from ..names.environment import Bound
 from ..names.static import static_value
+from ..source.definition import Definition
 from ..source.signature import Signature
 from .models import Instance
 from .optimizer_places import ParameterPlace, Place
@@ -100,6 +104,26 @@ def record_named(cx: Context, node: ast.expr) -> Instance | None:
         return None if known is None else known.model
     known = known_of(cx, node)
     return None if known is None else known.record
+
+
+def annotated_definition(
+    annotation: ModelAnnotation | ParamsAnnotation | None,
+) -> Definition | None:
+    """Return the definition that `Model[net]` or `Params[net]` names, if it names one."""
+    found = None if annotation is None else getattr(annotation.definition, "__relay__", None)
+    return found if isinstance(found, Definition) else None
+
+
+def annotated_record(cx: Context, annotation: ParamsAnnotation, span: Span) -> Instance | None:
+    """Return the model of whose parameters a local function's parameter is a record: one that a
+    local name around stands for, or else one with the static arguments that are the defaults."""
+    wanted = annotated_definition(annotation)
+    entries = [cx.env.find(name) for name in cx.env.names()]
+    around = [i for e in entries if isinstance(e, Bound) for i in (e.record, e.model) if i]
+    found = next((i for i in around if i.definition is wanted), None)
+    if found is not None or wanted is None:
+        return found
+    return Instance(wanted, complete_statics(cx.program, wanted, {}, span))
 
 
 def pass_on(

@@ -20,7 +20,6 @@ from ...operators.composite.optim import descend
 from ...operators.host.loop import map_leaves
 from ...operators.primitive.join import stack
 from ..calls.arguments import Callee, Slot, match_arguments, require
-from ..calls.functions import annotated_definition
 from ..calls.gradients import only_differentiated
 from ..calls.tables import BINARY, UNARY
 from ..context import Context
@@ -30,7 +29,7 @@ from ..names.static import static_value
 from ..source.definition import Definition, meaning
 from ..types.number_places import Numbers, Recorded, parts_of
 from .models import Instance
-from .passed_models import known_of, record_named
+from .passed_models import annotated_definition, known_of, record_named
 from .updates import map_params, sgd_tree
 
 _SGD: Final = Callee(

@@ -14,6 +14,7 @@ from ..context import Context
 from ..control.streams import stream_of
 from ..data.data_names import data_names
 from ..lists.list_append import grown_inside
+from ..models.passed_models import annotated_record
 from ..types.annotation import Annotation, type_names
 from .environment import Bound, Unbound
 from .flow import Nested, locals_of, reads
@@ -74,7 +75,9 @@ def _parameter(cx: Context, arg: ast.arg) -> Var:
     if found is not None and found.element is not None:
         known = {d.name for d in cx.program.signature(cx.definition).type_params}
         stream = stream_of(cx.program, found.element, known, span)
-    cx.env.set(arg.arg, Bound(atom=var, stream=stream))
+    params = None if found is None else found.params
+    record = None if params is None else annotated_record(cx, params, span)
+    cx.env.set(arg.arg, Bound(atom=var, stream=stream, record=record))
     cx.assigned[arg.arg] = None
     if isinstance(ty, SizeType):
         cx.annotations.define(arg.arg, ty.dim)
