@@ -66,6 +66,7 @@ from ..ir.types import (
 from ..operators.captured import CAPTURED
 from ..operators.composite.model import initial
 from ..operators.host.sizes import as_bound, as_size
+from ..operators.matrices.products import matmul
 from ..operators.primitive.create import tril, triu
 from ..operators.primitive.index import SLICING
 from ..operators.primitive.stretch import stretch
@@ -288,8 +289,8 @@ class Elaborator:
             promoted = param.promote and op.promotion is not Promotion.NONE
             at = common if promoted and not isinstance(ty, SizeType) else None
             args.append((yield self._operand(arg, at)))
-        if self._solver.stretches and isinstance(op.lowering, Pointwise):
-            args = [_stretched(arg, ty, call.span) for arg in args]
+        if self._solver.stretches and (op is matmul or isinstance(op.lowering, Pointwise)):
+            args = [_stretched(arg, ty, call.span, own=2 * (op is matmul)) for arg in args]
         attrs = {k: map_nested(v, self._final_attr) for k, v in found.attrs.items()}
         if isinstance(ty, SizeType) and not found.attrs:
             attrs = bind_attrs(op, {})
@@ -479,13 +480,16 @@ def _at_dtype(ty: Type, dtype: DType) -> Type:
             return ty
 
 
-def _stretched(arg: Expr, result: Type, span: Span) -> Expr:
-    """Return an operand with the sizes of the result where its own may turn out to be 1."""
+def _stretched(arg: Expr, result: Type, span: Span, own: int) -> Expr:
+    """Return an operand with the sizes of the result where its own may turn out to be 1; its last
+    `own` dims stay."""
     if not isinstance(arg.ty, TensorType) or not isinstance(result, TensorType):
         return arg
-    own, lead = arg.ty.shape, result.rank - arg.ty.rank
-    size = tuple(h if h == ONE else w for h, w in zip(own, result.shape[lead:], strict=True))
-    if size == own:
+    shape = arg.ty.shape
+    lead, kept = max(result.rank - arg.ty.rank, 0), max(arg.ty.rank - own, 0)
+    pairs = zip(shape[:kept], result.shape[lead : lead + kept], strict=True)
+    size = (*(have if have == ONE else want for have, want in pairs), *shape[kept:])
+    if size == shape:
         return arg
     ty = TensorType(size, arg.ty.dtype)
     return Call(stretch, (arg,), {"size": size}, ty=ty, span=span)

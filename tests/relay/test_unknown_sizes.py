@@ -125,6 +125,29 @@ def test_several_operands_broadcast_with_gradients_of_any_order(
     torch.testing.assert_close(second(main), second(wanted))
 
 
+PRODUCTS = """
+def @main(%x: Tensor[(?, 2, 3), float32], %y: Tensor[(?, 4, 3), float32]) {
+  nn.batch_matmul(multiply(%x, %x), %y, transpose_b=True)
+}
+"""
+
+
+@pytest.mark.parametrize("sizes", [(1, 4), (4, 1), (3, 3), (1, 1)])
+def test_unknown_batches_of_products_broadcast(sizes: tuple[int, int]) -> None:
+    x = torch.randn(sizes[0], 2, 3, requires_grad=True)
+    y = torch.randn(sizes[1], 4, 3, requires_grad=True)
+    main, plain = main_of(PRODUCTS), (x.detach(), y.detach())
+    wanted = x * x @ y.mT
+    torch.testing.assert_close(agree(main, *plain), wanted.detach())
+    found = torch.autograd.grad((main(x, y) ** 2).sum(), (x, y))
+    torch.testing.assert_close(found, torch.autograd.grad((wanted**2).sum(), (x, y)))
+
+
+def test_batches_of_products_that_do_not_broadcast_stop_the_program() -> None:
+    with pytest.raises(RunError, match="2 and 3"):
+        main_of(PRODUCTS)(torch.ones(2, 2, 3), torch.ones(3, 4, 3))
+
+
 @pytest.mark.parametrize("shapes", [((2, 3), (4, 3)), ((4, 3), (2, 3))])
 def test_sizes_that_do_not_broadcast_stop_the_program(shapes: Any) -> None:
     main, (a, b) = main_of(ADDED), map(torch.ones, shapes)

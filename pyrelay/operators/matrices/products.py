@@ -97,7 +97,7 @@ def _matmul_type(call: RuleCall) -> Type:
     except Clash:
         _matmul_clash(call, left, right)
     try:
-        batch = broadcast_shapes(call, [left.shape[:-2], right.shape[:-2]])
+        batch = broadcast_shapes(call, [left.shape[:-2], right.shape[:-2]], stretches=True)
     except Clash:
         call.clash(
             f"`{call.op.name}` cannot broadcast the batches of {show(left)} and {show(right)}",
