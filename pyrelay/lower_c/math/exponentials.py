@@ -3,7 +3,7 @@
 `exp` reduces its operand to `|r| <= log(2) / 2` (Cody and Waite), where a polynomial is close, and
 scales that by a power of two. `log` takes the exponent off, so that the rest is between the roots
 of 1/2 and 2. The polynomials were fitted by Remez' algorithm, the quotient of `tanh` by weighted
-least squares, for the relative error.
+least squares, for the relative error, and scaled so that the roundings of float32 add up to little.
 """
 
 from __future__ import annotations
@@ -40,15 +40,12 @@ _LOG: Final[Coefficients] = {
         *(0.18182893211548654, 0.15331597882483777, 0.14617855601853982),
     ),
 }
-# tanh(x) / x is a quotient of these in x**2
+# tanh(x) / x is a quotient of these in x**2, for |x| up to 9.1, where it is 1 / x
 _TANH_OVER: Final[Coefficients] = {
-    "f32": (
-        *(1.0, 0.13083158433437347, 0.0031030033715069294, 1.1144260497530922e-05),
-        *(-2.018390432567685e-08, 5.257708851624798e-11, -8.435776626932248e-14),
-    ),
+    "f32": (1.97429049, 0.264154494, 0.00689823739, 4.06377549e-05, 2.62956057e-08),
 }
 _TANH_UNDER: Final[Coefficients] = {
-    "f32": (1.0, 0.4641648530960083, 0.024491390213370323, 0.00025447530788369477),
+    "f32": (1.97429049, 0.922250986, 0.051077012, 0.000648177462, 1.53244844e-06),
 }
 
 _TWO_TO = """
@@ -80,7 +77,8 @@ def _reduced(instance: Instance) -> str:
     """Return the lines from an operand `kept` to `n`, `r` and a polynomial `q`, with
     `kept = n log(2) + r` and `exp(r) = 1 + r + r**2 q`."""
     lines = """\
-    $F n = $whole(kept * 1.4426950408889634);
+    $F moved = $mad(kept, $splat(1.4426950408889634), $splat(MAGIC));
+    $F n = moved - MAGIC;
     $F r = $mad(n, $splat(-LN2_HIGH), kept);
     r = $mad(n, $splat(-(LN2_LOW)), r);
 """
@@ -187,27 +185,36 @@ $F $sigmoid($F x) {
 """
 
 
-def _tanh_quotient(instance: Instance) -> str:
+def _tanh(instance: Instance) -> str:
+    """Return tanh as a quotient of polynomials, or of exponentials where the first is not as close:
+    in float64, and where products are rounded before they are added."""
+    if instance.element.name != "f32" or not instance.target.has_fma:
+        return _tanh_by_exponentials(instance)
     return f"""
-/* A quotient near 0; from 1 on its digits cancel, and those of an exponential do not. */
 $F $tanh($F x) {{
-    $F size = $lower($splat(20.0), $abs(x));
+    $F size = $lower($splat(9.1), $abs(x));
     $F z = size * size;
 {horner("over", "z", _TANH_OVER, instance)}
 {horner("under", "z", _TANH_UNDER, instance)}
-    $F far = 1.0 - 2.0 / ($exp(size + size) + 1.0);
-    $F found = ($F)$blend(size < 1, ($I)(size * over / under), ($I)far);
-    return $copysign(found, x);
+    return $copysign($lower($splat(1.0), size * over / under), x);
 }}
 """
 
 
-_TANH_F64 = """
-$F $tanh($F x) {
-    $F t = $expm1($lower($splat(20.0), $abs(x)) * 2.0);
-    return $copysign(t / (t + 2.0), x);
-}
+def _tanh_by_exponentials(instance: Instance) -> str:
+    text = f"""
+/* (e - 1) / (e + 1) with e = exp(2 |x|) = 2**n (1 + p): no digits of p are lost where n is 0. */
+$F $tanh($F x) {{
+    $F kept = $lower($splat(40.0), $abs(x) * 2.0);
+{_reduced(instance)}
+    $F p = $mad(q, r * r, r);
+    $F grown = ($F)(($I)(moved + BIAS.0) << MANTISSA);
+    $F found = $mad(grown, p, grown - 1.0) / $mad(grown, p, grown + 1.0);
+    return $copysign(found, x);
+}}
 """
+    return with_constants(text, instance)
+
 
 _SINH = """
 $F $sinh($F x) {
@@ -288,8 +295,8 @@ EXPONENTIALS: Final = (
     Definition("log", FLOATS, _LOG_FUNCTION, ulp=1),
     Definition("log1p", FLOATS, _LOG1P, ulp=1),
     Definition("sigmoid", FLOATS, _SIGMOID, ulp=3),
-    Definition("tanh", ("f32",), _tanh_quotient, ulp=5),
-    Definition("tanh", ("f64",), _TANH_F64, ulp=3),
+    Definition("tanh", ("f32",), _tanh, ulp=5),
+    Definition("tanh", ("f64",), _tanh, ulp=3),
     Definition("sinh", FLOATS, _SINH, ulp=3),
     Definition("cosh", FLOATS, _COSH, ulp=2),
     Definition("rough_power", ("f64",), _WIDE_POWER),
