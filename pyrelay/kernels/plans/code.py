@@ -159,6 +159,10 @@ class CodeBlock(ABC):
     def assigned(self, name: str, text: Text, term: Term) -> str:
         """Return the line that names the value of a term."""
 
+    def reference(self, name: str) -> Text:
+        """Return how a value is written that a line here has named."""
+        return Text(name)
+
     def line(self, text: str) -> None:
         """Add a line."""
         self.lines.append(text)
@@ -250,7 +254,7 @@ class CodeBlock(ABC):
             return
         name = self._code.fresh(self._wish(term) if named is None else named[0])
         self.line(self.assigned(name, text, term))
-        self.texts[term] = Text(name)
+        self.texts[term] = self.reference(name)
 
     def _wish(self, term: Term) -> str:
         match term.detail:

@@ -56,14 +56,7 @@ _ATAN: Final[Coefficients] = {
         *(0.05848018876151905, -0.05039891997162947, 0.038079536967646, -0.017923643482045032),
     ),
 }
-# erf(x) / x is a quotient of these in x**2, for |x| up to 3.93, where it is 1 / x
-_ERF_OVER: Final[Coefficients] = {
-    "f32": (*(2.13755226, 0.3614088, 0.100003153, 0.00715977512, 0.000539527042, 3.8682665e-06),),
-}
-_ERF_UNDER: Final[Coefficients] = {
-    "f32": (*(1.89435625, 0.951741219, 0.216442943, 0.0284101889, 0.00220729387, 7.19936506e-05),),
-}
-# where products are rounded: erf(x) / x in x**2 below 1, and -log(1 - erf(x)) in x from 1 to 4
+# erf(x) / x in x**2 below 1, and -log(1 - erf(x)) in x from 1 to 4
 _ERF_NEAR: Final[Coefficients] = {
     "f32": (
         *(1.128379225730896, -0.37612637877464294, 0.11283782869577408, -0.02686544507741928),
@@ -231,20 +224,6 @@ def _filled(text: str) -> Body:
 
 
 def _erf(instance: Instance) -> str:
-    if not instance.target.has_fma:
-        return _erf_in_halves(instance)
-    return f"""
-$F $erf($F x) {{
-    $F size = $lower($splat(3.93), $abs(x));
-    $F z = size * size;
-{horner("over", "z", _ERF_OVER, instance)}
-{horner("under", "z", _ERF_UNDER, instance)}
-    return $copysign($lower($splat(1.0), size * over / under), x);
-}}
-"""
-
-
-def _erf_in_halves(instance: Instance) -> str:
     return f"""
 $F $erf($F x) {{
     $F size = $lower($splat(4.0), $abs(x));
@@ -265,5 +244,5 @@ CIRCULAR: Final = (
     Definition("asin", FLOATS, _filled(_ASIN_BODY), ulp=3),
     Definition("acos", FLOATS, _filled(_ACOS_BODY), ulp=2),
     Definition("atan", FLOATS, _atan, ulp=3),
-    Definition("erf", ("f32",), _erf, ulp=5),
+    Definition("erf", ("f32",), _erf, ulp=3),
 )

@@ -3,6 +3,9 @@
 A value that does not move along that axis is a vector of equal lanes, so every value has one C
 type. Where the axis ends before a vector does, the last lanes hold no places: loads do not read
 there and stores do not write there, and what is computed for them is never used.
+
+Lines may stand for several vectors, one behind the other: statement by statement, so that a
+processor has something to do while results are on their way. A value is then an array `x[u]`.
 """
 
 from __future__ import annotations
@@ -46,12 +49,32 @@ class Block(CodeBlock):
         super().__init__(kernel, axes, outer, loop)
         self.kernel: Final = kernel
         self.lane: Final = lane
+        self.at_once: Final = 1 if lane is None else kernel.at_once
         self._checked: Final[set[tuple[Term, Dim]]] = set()
 
     def assigned(self, name: str, text: Text, term: Term) -> str:
         """Return the line that names the value of a term."""
         assert term.dtype is not None
-        return f"{self.kernel.vector(term.dtype)} {name} = {text};"
+        return self.declared(self.kernel.vector(term.dtype), name, text)
+
+    def declared(self, vector: str, name: str, text: Text) -> str:
+        """Return the line that declares a value."""
+        if self.at_once > 1:
+            return f"LET ({vector}, {name}, {text});"
+        return f"{vector} {name} = {text};"
+
+    def reference(self, name: str) -> Text:
+        """Return how a value is written that a line here has named."""
+        return Text(f"{name}[u]" if self.at_once > 1 else name)
+
+    def each(self, *lines: str) -> None:
+        """Add statements that are done for each of the vectors."""
+        if self.at_once == 1:
+            self.lines.extend(lines)
+        elif len(lines) == 1:
+            self.line(f"EACH ({lines[0]})")
+        else:
+            self.lines.extend(("EACH (", *(f"    {line}" for line in lines), ")"))
 
     def store(self, store: Store) -> None:
         """Write a store of the places of a vector."""
@@ -65,21 +88,38 @@ class Block(CodeBlock):
         where = self.behind(pointer, store.at)
         if step in (ZERO, ONE):
             function = self.kernel.function("store_part", dtype)
-            self.line(f"{call(function, where, value, 'n' if step == ONE else '1')};")
+            self.each(f"{call(function, where, value, 'n' if step == ONE else '1')};")
             return
         function = self.kernel.function("store_strided_part", dtype)
         stride = self.kernel.dims.whole(step, self.scalar)
-        self.line(f"{call(function, where, stride, value, 'n')};")
+        self.each(f"{call(function, where, stride, value, 'n')};")
+
+    def reload(self, store: Store) -> None:
+        """Write the load of a term that has been stored."""
+        pointer, dtype = self.kernel.argument(store.target, store.name), store.target.dtype
+        where, step = self.behind(pointer, store.at), self.step(store.at)
+        if step == ONE:
+            text = call(self.kernel.function("load_part", dtype), where, "n")
+        elif step is not None:
+            stride = self.kernel.dims.whole(step, self.scalar)
+            text = call(self.kernel.function("load_strided_part", dtype), where, stride, "n")
+        else:
+            text = call(self.kernel.function("gather", dtype), pointer, self.place_vector(store.at))
+        name = self.kernel.fresh("kept")
+        self.line(self.assigned(name, text, store.term))
+        self.put(store.term, self.reference(name))
 
     def _store_apart(self, pointer: str, store: Store, value: Text) -> None:
         """Write a store of places that are not evenly apart."""
         places, stored = self.kernel.fresh("places"), self.kernel.fresh("stored")
         vector = f"{self.kernel.place_element}x{self.kernel.lanes}"
-        self.line(f"{vector} {places} = {self.place_vector(store.at)};")
-        self.line(f"{element_of(store.target.dtype).c} {stored}[{self.kernel.lanes}];")
-        self.line(f"{call(self.kernel.function('store', store.target.dtype), stored, value)};")
-        self.line("for (int lane = 0; lane < n; lane++)")
-        self.line(f"    {pointer}[{places}[lane]] = {stored}[lane];")
+        self.each(
+            f"{vector} {places} = {self.place_vector(store.at)};",
+            f"{element_of(store.target.dtype).c} {stored}[{self.kernel.lanes}];",
+            f"{call(self.kernel.function('store', store.target.dtype), stored, value)};",
+            "for (int lane = 0; lane < n; lane++)",
+            f"    {pointer}[{places}[lane]] = {stored}[lane];",
+        )
 
     def add(self, store: Store) -> None:
         """Write the addition of the places of a vector to what is stored."""

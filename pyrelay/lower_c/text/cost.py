@@ -1,12 +1,17 @@
-"""How long a place of a loop takes, for the choice between one thread and many."""
+"""How long a place of a loop takes, for the choices between one thread and many, and between one
+vector at a time and several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ...kernels.plans.terms import Term, Terms
+from ..math import bounds
 from .block import INFIX
+
+_FUNCTIONS: Final = frozenset(bounds("fast"))
+"""Operations that are polynomials: a processor has to wait for one step after another."""
 
 _FREE: Final = ("const", "size", "value", "result")
 _LOAD: Final = 2
@@ -28,6 +33,38 @@ def cost_along(terms: Terms, roots: Iterable[Term], coordinates: Iterable[str]) 
         if not varying.isdisjoint(terms.before(term)) or not names.isdisjoint(own):
             varying.add(term)
     return sum(map(_cost, varying))
+
+
+_MOST: Final = 540
+"""Vectors are computed together as long as they cost so many additions: C grows with them."""
+
+_FEW: Final = 2
+"""With more functions that wait for each other, more vectors are computed together."""
+
+
+def vectors_at_once(terms: Terms, roots: Sequence[Term], least: int = 1) -> int:
+    """Return how many vectors a line of a loop stands for: several where functions, or `least` of
+    sums, make the processor wait for results; 1 where places are computed, which takes several
+    statements."""
+    needed = terms.needed(roots)
+    if any(t.op == "checked" or _is_computed(terms, t) for t in needed):
+        return 1
+    if least == 1 and not any(map(is_function, needed)):
+        return 1
+    cost, functions = cost_of(terms, roots), sum(map(is_function, needed))
+    counts = (8, 4, 2) if functions > _FEW else (4, 2)
+    return next((count for count in counts if count * cost <= _MOST), 1)
+
+
+def is_function(term: Term) -> bool:
+    """Return whether a term takes so long that it is better read than computed again."""
+    return term.op in _FUNCTIONS
+
+
+def _is_computed(terms: Terms, term: Term) -> bool:
+    """Return whether a term is at places that are values, or loaded only where it exists."""
+    is_masked = term.op == "load" and bool(term.operands)
+    return is_masked or any(list(terms.found(dim)) for dim in terms.dims(term))
 
 
 def _cost(term: Term) -> int:

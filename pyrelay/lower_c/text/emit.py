@@ -29,7 +29,8 @@ _WORDS: Final = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while bool true false asm typeof linux unix main OVER FIRST "
-    "RELAY NULL n run given begin end at args row along first last lane exp log sin cos tan "
+    "RELAY NULL n run given begin end at args row along first last lane u "
+    "several EACH LET OVER_SEVERAL exp log sin cos tan "
     "tanh sinh cosh asin acos atan erf floor ceil abs pow sqrt fabs round trunc fmod gamma y0 "
     "y1 yn j0 j1 jn index free malloc div remainder memcpy memset"
 )
@@ -56,7 +57,8 @@ class _Loop:
 
 @final
 class KernelText(KernelCode):
-    """One kernel in the making: `lanes` is the number of elements in its vectors."""
+    """One kernel in the making: `lanes` is the number of elements in its vectors, `at_once` how
+    many of these a line stands for."""
 
     comment_sign: ClassVar[str] = "//"
 
@@ -69,6 +71,7 @@ class KernelText(KernelCode):
         self.function_name: Final = name or self.name
         self.take(self.function_name)
         self.lanes = 1
+        self.at_once = 1
         self.may_fail = False
         self.route: Route | None = None
         self.kept: Final[list[Kept]] = []
@@ -114,6 +117,18 @@ class KernelText(KernelCode):
             if own or term.op == "result" or not found.isdisjoint(self.terms.before(term)):
                 found.add(term)
         return found
+
+    def place(self, index: str) -> str:
+        """Return the place of the first lane of a vector, where the first vector is at `index`."""
+        return index if self.at_once == 1 else f"({index} + {self.lanes} * u)"
+
+    def over(self, index: str, begin: str, end: str, lines: Sequence[str]) -> list[str]:
+        """Return the loop over places along the lanes, around lines."""
+        bounds = f"{index}, {begin}, {end}, {self.lanes}"
+        head = (
+            f"OVER ({bounds}," if self.at_once == 1 else f"OVER_SEVERAL ({bounds}, {self.at_once},"
+        )
+        return [head, *(f"    {line}" for line in lines), ");"]
 
     def vector(self, dtype: DType) -> str:
         """Return the C type of a vector of elements of a dtype in which values are computed."""

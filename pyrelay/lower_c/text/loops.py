@@ -49,10 +49,11 @@ class Nest:
     inner: tuple[Axis, ...] = ()
     """The axes of loops inside."""
 
-    @property
-    def axes(self) -> list[Axis]:
-        """The axes of blocks inside."""
-        own = [Axis(c, n, None) for c, n in zip(self.coordinates, self.names, strict=True)]
+    def axes(self, kernel: KernelText) -> list[Axis]:
+        """Return the axes of blocks inside."""
+        *rows, last = [*self.names] or [""]
+        texts = [*rows, kernel.place(last)]
+        own = [Axis(c, t, None) for c, t in zip(self.coordinates, texts, strict=False)]
         return [*own, *self.inner]
 
     def write(
@@ -61,14 +62,15 @@ class Nest:
         """Return the lines of a loop over the places from `begin` to `end`; `inside` writes what is
         done for each vector of places. With `is_shared` these bound the places along the last dim,
         and the loop goes over all rows."""
-        outer = Block(kernel, self.axes, None)
+        axes = self.axes(kernel)
+        outer = Block(kernel, axes, None)
         rows: list[Block] = []
         block = outer
         for coordinate in self.coordinates[:-1]:
-            block = Block(kernel, self.axes, None, block, coordinate)
+            block = Block(kernel, axes, None, block, coordinate)
             rows.append(block)
         lane = self.coordinates[-1] if self.coordinates else None
-        inner = Block(kernel, self.axes, lane, block, lane)
+        inner = Block(kernel, axes, lane, block, lane)
         inside(inner)
         if lane is None:
             return [
@@ -77,16 +79,15 @@ class Nest:
                 *indented(inner.lines),
                 "}",
             ]
-        index, lanes = self.names[-1], kernel.lanes
-        vectors = indented(inner.lines)
+        index = self.names[-1]
         if not rows:
-            return [*outer.lines, f"OVER ({index}, begin, end, {lanes},", *vectors, ");"]
+            return [*outer.lines, *kernel.over(index, "begin", "end", inner.lines)]
         size = kernel.dims.size(self.sizes[-1])
         if is_shared:
             count = kernel.dims.size(product(self.sizes[:-1]))
             head = self.recovered(kernel, "row")
             row_lines = [line for row in rows for line in row.lines]
-            over = [f"OVER ({index}, begin, end, {lanes},", *vectors, ");"]
+            over = kernel.over(index, "begin", "end", inner.lines)
             loop = f"for (int64_t row = 0; row < {count}; row++) {{"
             return [*outer.lines, loop, *indented([*head, *row_lines, *over]), "}"]
         lines = [
@@ -97,8 +98,7 @@ class Nest:
         ]
         lines += indented(self.recovered(kernel, "row"))
         lines += indented(line for row in rows for line in row.lines)
-        lines += [f"    OVER ({index}, first, last, {lanes},", *indented(vectors), "    );", "}"]
-        return lines
+        return [*lines, *indented(kernel.over(index, "first", "last", inner.lines)), "}"]
 
     def recovered(self, kernel: KernelText, row: str) -> list[str]:
         """Return the lines that compute the coordinates but the last from the number of a row."""

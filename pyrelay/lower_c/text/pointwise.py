@@ -15,7 +15,7 @@ from ...kernels.plans.pointwise import PlacesPlan, places_plan, updates_plan
 from ...kernels.plans.supplier import Store
 from ..math import Target
 from .block import Block
-from .cost import cost_of
+from .cost import cost_of, vectors_at_once
 from .emit import KernelText
 from .kernel import Kernel
 from .loops import Nest, dims_of, merged, named
@@ -36,6 +36,8 @@ def passed(group: Group, plan: PlacesPlan, layout: Layout, target: Target, name:
     dtypes = [s.target.dtype for s in plan.stores]
     kernel.choose_lanes(plan.roots, dtypes, names[-1] if names else None, layout)
     kernel.count(plan.roots)
+    if names and not any(list(kernel.terms.found(s.at)) for s in plan.stores):
+        kernel.at_once = vectors_at_once(kernel.terms, plan.roots)
     sizes = tuple(size for size in plan.sizes if size != ONE)
     nest = Nest(names, sizes, named(kernel, len(names)))
 

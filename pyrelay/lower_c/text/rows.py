@@ -6,7 +6,7 @@ a matrix, each lane is a row of its own.
 
 A row is gone through once for each stage, and once more for reductions that other backends make
 online (`kernels.plans.reductions`): it is in the cache by then, and the sums are exact differences
-from means and maxima.
+from means and maxima. Functions that a later loop needs again are kept (`rereading`).
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from ...kernels.groups import Group
 from ...kernels.places import linear, steps_of
 from ...kernels.plans.code import Axis
 from ...kernels.plans.reductions import Reduction, identity
-from ...kernels.plans.rows import Coordinates, RowPlan, Stored, row_plan
+from ...kernels.plans.rows import Coordinates, RowPlan, row_plan
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text, call, infix
 from ..math import Target, element_of
 from .block import Block
-from .cost import cost_along
+from .cost import cost_along, vectors_at_once
 from .emit import KernelText
 from .kernel import Kernel
 from .loops import Nest, dims_of, indented, merged, recovered
+from .rereading import Kept, Loop, kept_of, loops_of
 
 _ROW: Final = "%row"
 _ALONG: Final = "%along"
@@ -46,6 +47,9 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
     along = kept if _is_column(plan, kept, reduced) else reduced
     kernel.choose_lanes(plan.roots, dtypes, along[-1][0] if along else None, layout)
     kernel.count(plan.roots)
+    reductions = [r for stage in plan.stages for r in stage]
+    if reduced and not any(r.is_pair for r in reductions):
+        kernel.at_once = vectors_at_once(kernel.terms, plan.roots, least=4)
     lines = go_through(kernel, plan, kept, reduced)
     length = kernel.dims.size(plan.reduced)
     each = cost_along(plan.supplier.terms, plan.roots, [name for name, _ in reduced])
@@ -63,8 +67,7 @@ def go_through(
 ) -> list[str]:
     """Return the lines of a loop over the rows from `begin` to `end` of a pass with reductions.
     `loaded` are results of passes before it, with the terms that load them."""
-    found = _Pass(kernel, plan, kept, reduced, loaded or {})
-    return found.columns() if _is_column(plan, kept, reduced) else found.rows()
+    return _Pass(kernel, plan, kept, reduced, loaded or {}).lines()
 
 
 def _nested(group: Group, layout: Layout) -> tuple[RowPlan, Coordinates, Coordinates]:
@@ -125,14 +128,22 @@ class _Pass:
         along = [kernel.fresh("k" if n == 0 else f"k{n}") for n in range(len(reduced))]
         self._rows: Final = tuple(rows)
         self._along: Final = tuple(along)
+        self._is_column: Final = _is_column(plan, kept, reduced)
         pairs = [*zip(kept, rows, strict=True), *zip(reduced, along, strict=True)]
-        self._axes: Final = [Axis(name, text, None) for (name, _), text in pairs]
+        lane = (kept if self._is_column else reduced)[-1:]
+        self._axes: Final = [
+            Axis(name, kernel.place(text) if (name, size) in lane else text, None)
+            for (name, size), text in pairs
+        ]
         self._length: Final = kernel.dims.size(plan.reduced)
         self._totals: Final[dict[Reduction, tuple[str, ...]]] = {}
-        self._is_column = False
 
-    def rows(self) -> list[str]:
-        """Return the loop over rows from `begin` to `end`, with lanes along a row."""
+    def lines(self) -> list[str]:
+        """Return the loop over rows from `begin` to `end`."""
+        return self._columns() if self._is_column else self._by_row()
+
+    def _by_row(self) -> list[str]:
+        """Return the loop with lanes along a row."""
         outer = Block(self._kernel, self._axes, None)
         blocks = [outer]
         for name, _ in self._kept:
@@ -146,9 +157,8 @@ class _Pass:
         loop = "for (int64_t row = begin; row < end; row++) {"
         return [*before, loop, *indented(body), "}"]
 
-    def columns(self) -> list[str]:
-        """Return the loop over rows from `begin` to `end`, with a row for each lane."""
-        self._is_column = True
+    def _columns(self) -> list[str]:
+        """Return the loop with a row for each lane."""
         names, sizes = zip(*self._kept, strict=True)
         nest = Nest(names, sizes, self._rows, tuple(self._axes))
         return nest.write(self._kernel, self._go_through)
@@ -160,19 +170,19 @@ class _Pass:
                 row.set_axes(term, [self._kept[-1][0]] if self._kept else [])
         for term in self._loaded:
             row.set_axes(term, [name for name, _ in (*self._kept, *self._reduced)])
-        for stage in range(self._plan.passes):
-            reductions = self._plan.reductions(stage)
-            leaders = [r for r in reductions if r.online is None]
-            self._loop(row, leaders, self._plan.stored_in(stage))
-            self._loop(row, [r for r in reductions if r.online is not None], ())
+        loops = loops_of(self._plan)
+        along = {name for name, _ in self._reduced}
+        kept = kept_of(
+            self._kernel.terms, loops, lambda term: not along.isdisjoint(row.axes_of(term))
+        )
+        for number, loop in enumerate(loops):
+            self._loop(row, number, loop, kept)
         for stored in self._plan.stored_for_rows:
             row.store(stored.store)
 
-    def _loop(self, row: Block, reductions: Sequence[Reduction], stored: Sequence[Stored]) -> None:
+    def _loop(self, row: Block, number: int, loop: Loop, kept: Sequence[Kept]) -> None:
         """Write one time through a row."""
-        if not reductions and not stored:
-            return
-        for reduction in reductions:
+        for reduction in loop.reductions:
             self._start(row, reduction)
         blocks = [row]
         lane = row.lane if self._is_column else None
@@ -185,13 +195,24 @@ class _Pass:
         inner = blocks[-1] if self._reduced else Block(self._kernel, self._axes, lane, row, "%one")
         for term, load in self._loaded.items():
             blocks[-1].put(term, blocks[-1].text(load))
-        for reduction in reductions:
-            self._step(inner, reduction)
-        for output in stored:
-            inner.store(output.store)
+        self._body(inner, number, loop, kept)
         row.lines.extend(self._repeated(blocks[1:], inner))
-        for reduction in reductions:
+        for reduction in loop.reductions:
             self._finish(row, reduction)
+
+    def _body(self, inner: Block, number: int, loop: Loop, kept: Sequence[Kept]) -> None:
+        """Write what a loop does for each place of a row."""
+        needed = self._kernel.terms.needed(loop.roots)
+        for place in kept:
+            if place.made < number and place.store.term in needed:
+                inner.reload(place.store)
+        for reduction in loop.reductions:
+            self._step(inner, reduction)
+        for place in kept:
+            if place.made == number:
+                inner.store(place.store)
+        for output in loop.stored:
+            inner.store(output.store)
 
     def _repeated(self, blocks: Sequence[Block], inner: Block) -> list[str]:
         """Return the loops over the reduced dims around lines."""
@@ -206,7 +227,7 @@ class _Pass:
             return [loop, *indented([*head, *lines]), "}"]
         size = kernel.dims.size(sizes[-1])
         index = self._along[-1]
-        vectors = [f"OVER ({index}, 0, {size}, {kernel.lanes},", *indented(inner.lines), ");"]
+        vectors = kernel.over(index, "0", str(size), inner.lines)
         if len(blocks) == 1:
             return vectors
         count = kernel.dims.size(product(tuple(sizes[:-1])))
@@ -220,7 +241,12 @@ class _Pass:
         name, kernel = reduction.reduced.var.name, self._kernel
         total = kernel.fresh(f"{name}_total")
         start = row.constant(identity(reduction), reduction.dtype)
-        row.line(f"{kernel.vector(reduction.dtype)} {total} = {start};")
+        vector = kernel.vector(reduction.dtype)
+        if self._is_column or kernel.at_once == 1:
+            row.line(row.declared(vector, total, start))
+        else:
+            starts = ", ".join([str(start)] * kernel.at_once)
+            row.line(f"{vector} {total}[{kernel.at_once}] = {{{starts}}};")
         if not reduction.is_pair:
             self._totals[reduction] = (total,)
             return
@@ -241,7 +267,8 @@ class _Pass:
                 function, inner.existing, value, inner.constant(identity(reduction), dtype)
             )
         (total,) = self._totals[reduction]
-        inner.line(f"{total} = {self._combined(reduction, Text(total), value)};")
+        so_far = inner.reference(total)
+        inner.each(f"{so_far} = {self._combined(reduction, so_far, value)};")
 
     def _step_pair(self, inner: Block, reduction: Reduction, value: Text) -> None:
         kernel, dtype = self._kernel, reduction.dtype
@@ -291,13 +318,28 @@ class _Pass:
             self._finish_pair(row, reduction)
             return
         (total,) = self._totals[reduction]
-        text = Text(total) if self._is_column else self._folded(row, reduction, total)
+        if self._is_column:
+            text = row.reference(total)
+        else:
+            text = self._folded(row, reduction, self._together(row, reduction, total))
         if reduction.reduced.combine == "mean":
             text = infix(text, "/", Text(f"({element_of(reduction.dtype).c}){self._length.atom}"))
         assert reduction.value is not None
         name = self._kernel.fresh(reduction.reduced.var.name)
-        row.line(f"{self._kernel.vector(reduction.dtype)} {name} = {text};")
-        row.put(reduction.value, Text(name))
+        row.line(row.declared(self._kernel.vector(reduction.dtype), name, text))
+        row.put(reduction.value, row.reference(name))
+
+    def _together(self, row: Block, reduction: Reduction, total: str) -> str:
+        """Return the accumulator of a row, after those of several vectors have become one."""
+        if self._kernel.at_once == 1:
+            return total
+        width = self._kernel.at_once // 2
+        while width:
+            for place in range(width):
+                one, other = Text(f"{total}[{place}]"), Text(f"{total}[{place + width}]")
+                row.line(f"{one} = {self._combined(reduction, one, other)};")
+            width //= 2
+        return f"{total}[0]"
 
     def _folded(self, row: Block, reduction: Reduction, total: str) -> Text:
         """Return the lanes of an accumulator combined, in all lanes."""

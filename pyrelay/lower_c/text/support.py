@@ -35,6 +35,32 @@ typedef struct {
         if (i < (to)) { const int64_t n = (to) - i; __VA_ARGS__ } \\
     } while (0)
 
+/* Runs lines for several vectors of n lanes at a time, and for what is left for one at a time, the
+   last of which may have less lanes. In EACH they are done for vector u, for one after another. */
+#define OVER_SEVERAL(i, from, to, lanes, at_once, ...) \\
+    do { \\
+        int64_t i = (from); \\
+        for (; i + (at_once) * (lanes) <= (to); i += (at_once) * (lanes)) { \\
+            enum { n = (lanes), several = (at_once) }; \\
+            __VA_ARGS__ \\
+        } \\
+        for (; i < (to); i += (lanes)) { \\
+            enum { several = 1 }; \\
+            const int64_t n = (to) - i < (lanes) ? (to) - i : (lanes); \\
+            __VA_ARGS__ \\
+        } \\
+    } while (0)
+#define EACH(...) \\
+    { enum { u = 0 }; __VA_ARGS__ } \\
+    if (several > 1) { enum { u = 1 }; __VA_ARGS__ } \\
+    if (several > 2) { enum { u = 2 }; __VA_ARGS__ } \\
+    if (several > 3) { enum { u = 3 }; __VA_ARGS__ } \\
+    if (several > 4) { enum { u = 4 }; __VA_ARGS__ } \\
+    if (several > 5) { enum { u = 5 }; __VA_ARGS__ } \\
+    if (several > 6) { enum { u = 6 }; __VA_ARGS__ } \\
+    if (several > 7) { enum { u = 7 }; __VA_ARGS__ }
+#define LET(type, name, ...) type name[several]; EACH (name[u] = __VA_ARGS__;)
+
 /* The lanes of two vectors that some places name, those of the second behind those of the first. */
 #ifdef __clang__
 #define MIXED(a, b, places, ...) __builtin_shufflevector(a, b, __VA_ARGS__)

@@ -30,6 +30,19 @@ def test_places_of_every_count(shape: tuple[int, int]) -> None:
     check(GELU, torch.randn(shape), torch.randn(shape[1]))
 
 
+@pytest.mark.parametrize("count", [1, 15, 16, 17, 127, 128, 129, 700])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_of_several_vectors_at_once(count: int, dtype: str) -> None:
+    functions = f"""def @functions[N: Dim](%x: Tensor[(N,), {dtype}]) {{
+        (tanh(tanh(tanh(%x) + %x) + %x), exp(%x), where(sigmoid(%x) < 0.5, log1p(exp(%x)), %x))
+    }}"""
+    check(functions, torch.randn(count, dtype=getattr(torch, dtype)))
+
+
+def test_a_sum_is_computed_for_one_vector_at_a_time() -> None:
+    assert "OVER (" in text("def @more[N: Dim](%x: Tensor[(N,), float32]) { %x * 2.0f32 + 1.0f32 }")
+
+
 def test_operands_may_have_any_strides() -> None:
     check(GELU, torch.randn(33, 20).T, torch.randn(66)[::2])
     check(GELU, torch.randn(1, 33).expand(20, 33), torch.randn(1).expand(33))
@@ -89,8 +102,8 @@ def test_indices_and_pads_read_only_what_there_is() -> None:
 def test_the_text_is_the_users_words() -> None:
     found = text(GELU)
     assert "static void gelu_part(" in found
-    assert "f32x16 y = x * w;" in found or "f32x8 y = x * w;" in found or "f32x4 y" in found
-    assert found.count("OVER (") == 1
+    assert ", y, x[u] * w[u]);" in found
+    assert found.count("OVER_SEVERAL (") == 1
 
 
 def test_a_function_that_a_kernel_calls_at_many_places_is_compiled_once() -> None:

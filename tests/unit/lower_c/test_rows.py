@@ -58,6 +58,29 @@ def test_every_kind_of_every_dtype(dtype: str) -> None:
     check(KINDS.format(dtype=dtype), x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "int64"])
+@pytest.mark.parametrize("length", [63, 64, 65, 300])
+def test_several_vectors_of_a_row_or_of_columns_combine(dtype: str, length: int) -> None:
+    x = torch.randint(1, 4, (length, length)).to(getattr(torch, dtype))
+    for dim in (0, 1):
+        sums = f"""def @sums[N: Dim, M: Dim](%x: Tensor[(N, M), {dtype}]) {{
+            (sum(%x, dim=({dim},)), amax(%x, dim=({dim},)), amin(%x, dim=({dim},)))
+        }}"""
+        check(sums, x)
+
+
+def test_the_exponentials_of_a_softmax_are_computed_once() -> None:
+    found = text(SOFTMAX)
+    assert found.count("relay_exp_") == 1
+    for shape in ((3, 63), (3, 64), (2, 515)):
+        check(SOFTMAX, torch.randn(shape))
+        check(SOFTMAX, torch.randn(shape[::-1]).T)
+
+
+def test_what_has_no_room_in_an_output_is_computed_again() -> None:
+    check(SOFTMAX.replace("float32", "bfloat16"), torch.randn(3, 300).to(torch.bfloat16))
+
+
 def test_bools_of_rows_combine() -> None:
     for dim in (0, 1):
         one = f"""def @bools[N: Dim, M: Dim](%x: Tensor[(N, M), bool]) {{
