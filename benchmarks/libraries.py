@@ -18,6 +18,7 @@ def _torch_scan(step: Callable[[Any, Any], Any], state: Any, inputs: torch.Tenso
 
 TORCH: Final = SimpleNamespace(
     amax=torch.amax,
+    argmax=torch.argmax,
     avg_pool2d=functional.avg_pool2d,
     batch_norm=lambda x, w, b: functional.batch_norm(x, None, None, w, b, training=True),
     concatenate=torch.cat,
@@ -87,6 +88,7 @@ def jax_library() -> Any:
 
     return SimpleNamespace(
         amax=lambda x, dim: jnp.max(x, dim),
+        argmax=jnp.argmax,
         avg_pool2d=lambda x, n: pooled(x, n, 0.0, lax.add) / (n * n),
         batch_norm=batch_norm,
         concatenate=lambda parts, axis=0: jnp.concatenate(parts, axis),

@@ -7,7 +7,7 @@ from typing import Any, Final
 import torch
 
 from benchmarks.cases.case import Calling, Case, Work
-from pyrelay import Dim, Float, Tensor, float64, relay
+from pyrelay import Dim, Float, Int, Tensor, float64, relay
 
 N, M, K = Dim("N"), Dim("M"), Dim("K")
 Rows = Tensor[Float, (N, M)]
@@ -97,6 +97,72 @@ def peer_softmax(lib: Any, x: Any) -> Any:
 
 
 @relay
+def row_sums(x: Rows):
+    """Return the sum of each row."""
+    return relay.sum(x, dim=1)
+
+
+def peer_row_sums(lib: Any, x: Any) -> Any:
+    """Return the same."""
+    return lib.sum(x, 1)
+
+
+@relay
+def column_sums(x: Rows):
+    """Return the sum of each column."""
+    return relay.sum(x, dim=0)
+
+
+def peer_column_sums(lib: Any, x: Any) -> Any:
+    """Return the same."""
+    return lib.sum(x, 0)
+
+
+@relay
+def mean_square(x: Rows):
+    """Return the mean of the squares of a tensor."""
+    return relay.mean(x * x)
+
+
+def peer_mean_square(lib: Any, x: Any) -> Any:
+    """Return the same."""
+    return lib.sum(x * x) / (x.shape[0] * x.shape[1])
+
+
+@relay
+def largest(x: Rows):
+    """Return where the largest number of each row is."""
+    return relay.argmax(x, dim=1)
+
+
+def peer_largest(lib: Any, x: Any) -> Any:
+    """Return the same."""
+    return lib.argmax(x, 1)
+
+
+@relay
+def cross_entropy(x: Rows, y: Tensor[Int, (N,)]):
+    """Return the loss of scores."""
+    return relay.cross_entropy(x, y)
+
+
+def peer_cross_entropy(lib: Any, x: Any, y: Any) -> Any:
+    """Return the same."""
+    return lib.cross_entropy(x, y)
+
+
+@relay
+def scaled(x: Rows, row: Row, column: Tensor[Float, (N, 1)], s: Float):
+    """Return a matrix with a row, a column and a number broadcast over it."""
+    return relay.sigmoid(x * row + column) * s
+
+
+def peer_scaled(lib: Any, x: Any, row: Any, column: Any, s: Any) -> Any:
+    """Return the same."""
+    return lib.sigmoid(x * row + column) * s
+
+
+@relay
 def distances(x: Tensor[Float, (N, K)], y: Tensor[Float, (M, K)]):
     """Return the squared distance of each point of one set to each of another."""
     moved = x[:, None, :] - y[None, :, :]
@@ -166,6 +232,27 @@ CASES: Final[tuple[Case, ...]] = (
         Work(args=_affine(4096, 1024), limit=1.4),
     ),
     Calling("softmax, 4096x1024", softmax, peer_softmax, Work(args=_one(4096, 1024), limit=1.6)),
+    Calling("softmax, 999x77", softmax, peer_softmax, Work(args=_one(999, 77))),
+    Calling("sums of rows, 2048x1024", row_sums, peer_row_sums, Work(args=_one(2048, 1024))),
+    Calling(
+        "sums of columns, 2048x1024", column_sums, peer_column_sums, Work(args=_one(2048, 1024))
+    ),
+    Calling("mean square, 2048x1024", mean_square, peer_mean_square, Work(args=_one(2048, 1024))),
+    Calling("argmax of rows, 2048x1024", largest, peer_largest, Work(args=_one(2048, 1024))),
+    Calling(
+        "cross-entropy, 2048x1000",
+        cross_entropy,
+        peer_cross_entropy,
+        Work(args=lambda: (_random(2048, 1000), torch.randint(0, 1000, (2048,)))),
+    ),
+    Calling(
+        "row, column and number, 2048x1024",
+        scaled,
+        peer_scaled,
+        Work(
+            args=lambda: (_random(2048, 1024), _random(1024), _random(2048, 1), torch.tensor(1.5))
+        ),
+    ),
     Calling(
         "distances, 512x400x16",
         distances,
