@@ -70,6 +70,26 @@ _ERF_LEFT: Final[Coefficients] = {
         *(-0.00023712464, 0.00018635597),
     ),
 }
+# in float64: erf(x) / x as a quotient in x**2 below 1, and (1 - erf(x)) exp(x**2) in x up to 6
+_ERF64: Final = {
+    "over": (
+        *(1.1283791670955126, 0.14214874428063382, 0.04530431496553584, 0.0018273246406360385),
+        *(0.00019496984753178997,),
+    ),
+    "under": (
+        *(1.0, 0.45930937793412957, 0.09325302973969972, 0.010582353560685183),
+        *(0.0006812436819785099, 2.029955528683424e-05),
+    ),
+    "far_over": (
+        *(0.9999999756753725, 1.8570301625561771, 1.7008973551738693, 0.9655104192185203),
+        *(0.3635867714027941, 0.09093837429746385, 0.014142551981801038, 0.0010911245408056556),
+        *(4.3773703156934535e-13,),
+    ),
+    "far_under": (
+        *(1.0, 2.9854090859127407, 4.069571953721941, 3.3243706241534365, 1.790956110057799),
+        *(0.6569735782223982, 0.162151100387967, 0.02506701870864784, 0.001933967951506263),
+    ),
+}
 # where products are rounded: erf(x) / x in x**2 below 1, and -log(1 - erf(x)) in x from 1 to 4
 _ERF_NEAR: Final[Coefficients] = {
     "f32": (
@@ -255,6 +275,28 @@ $F $erf($F x) {{
 """
 
 
+def _erf_f64(instance: Instance) -> str:
+    def polynomial(name: str, variable: str) -> str:
+        return horner(name, variable, {"f64": _ERF64[name]}, instance)
+
+    return f"""
+$F $erf($F x) {{
+    $F size = $lower($splat(6.0), $abs(x));
+    $F z = size * size;
+    $I is_near = size < 1;
+{polynomial("over", "z")}
+{polynomial("under", "z")}
+{polynomial("far_over", "size")}
+{polynomial("far_under", "size")}
+    over = ($F)$blend(is_near, ($I)over, ($I)far_over);
+    under = ($F)$blend(is_near, ($I)under, ($I)far_under);
+    $F quotient = over / under;
+    $F found = ($F)$blend(is_near, ($I)(size * quotient), ($I)(1.0 - $exp(-z) * quotient));
+    return $copysign(found, x);
+}}
+"""
+
+
 def _erf_by_exponential(instance: Instance) -> str:
     return f"""
 $F $erf($F x) {{
@@ -277,4 +319,5 @@ CIRCULAR: Final = (
     Definition("acos", FLOATS, _filled(_ACOS_BODY), ulp=2),
     Definition("atan", FLOATS, _atan, ulp=3),
     Definition("erf", ("f32",), _erf, ulp=5),
+    Definition("erf", ("f64",), _erf_f64, ulp=2),
 )

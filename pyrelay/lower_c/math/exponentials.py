@@ -105,6 +105,19 @@ $F $exp($F x) {
 """
 
 
+def _exp2(instance: Instance) -> str:
+    text = f"""
+$F $exp2($F x) {{
+    $F kept = $lower($splat(EXP_HIGH * 1.5), $upper($splat(EXP_LOW * 1.5), x));
+    $F n = $whole(kept);
+    $F r = (kept - n) * 0.6931471805599453;
+{horner("q", "r", _EXP, instance)}
+    return $scaled($mad(q, r * r, r) + 1.0, n);
+}}
+"""
+    return with_constants(text, instance)
+
+
 def _expm1(instance: Instance) -> str:
     text = f"""
 $F $expm1($F x) {{
@@ -289,6 +302,7 @@ EXPONENTIALS: Final = (
     Definition("scaled", FLOATS, _scaled),
     Definition("exp_times", FLOATS, _exp_times),
     Definition("exp", FLOATS, _EXP_BODY, ulp=1),
+    Definition("exp2", FLOATS, _exp2, ulp=2),
     Definition("expm1", FLOATS, _expm1, ulp=2),
     Definition("log_of", FLOATS, _log_of),
     Definition("log_at", FLOATS, _LOG_BODY),
