@@ -21,7 +21,7 @@ from ..kernels.fusion.own_calls import OwnCalls
 from ..kernels.fusion.segments import Segments
 from ..kernels.tape import KernelStep, Tape
 from .building import CannotBuild, find_compiler
-from .functions import function_finding, function_run, function_text
+from .functions import function_findings, function_run, function_text
 from .launching import RegionCall, notes_of
 from .math import host_target
 from .policy import Policy
@@ -125,13 +125,11 @@ class CBackend(Backend):
 
     def function_findings(self, functions: Iterable[ProgramFunction]) -> Iterator[Finding]:
         """Yield which functions C runs whole, and why it does not run those that loop."""
-        for function in functions:
-            why = function_finding(function)
+        for name, why in function_findings(functions):
             if why is None:
-                yield Finding("functions that C runs whole", function.name, "with what it calls")
-            elif why:
-                heading = "functions that loop, and run on the host"
-                yield Finding(heading, function.name, why)
+                yield Finding("functions that C runs whole", name, "with what it calls")
+            else:
+                yield Finding("functions that loop, and run on the host", name, why)
 
     def versions(self) -> Iterator[tuple[str, str]]:
         """Yield the compiler, and the vectors of the processor."""

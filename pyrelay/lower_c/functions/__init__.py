@@ -2,6 +2,6 @@
 
 from .c_types import NotInC as NotInC
 from .call import FunctionCall as FunctionCall
-from .offered import function_finding as function_finding
+from .offered import function_findings as function_findings
 from .offered import function_run as function_run
 from .offered import function_text as function_text

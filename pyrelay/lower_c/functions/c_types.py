@@ -1,11 +1,15 @@
-"""The C types of values: numbers, and structs of them for tuples."""
+"""The C types of values: numbers, structs for tuples, and addresses of structs for data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, final
 
+from ...ir.dims import Dim
+from ...ir.module import AdtDef
 from ...ir.types import (
+    AdtType,
     DType,
     SizeType,
     TensorType,
@@ -20,6 +24,7 @@ from ...ir.types import (
     int64,
     is_float,
     show,
+    substitution,
     uint8,
 )
 
@@ -58,11 +63,29 @@ def number_name(dtype: DType) -> str:
 
 
 @final
-class CTypes:
-    """The C types of one text, and the declarations of its structs."""
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How C has the values of one constructor: the tag, the type of the struct with all fields, the
+    number of bytes in use, and the member and type of each field."""
 
-    def __init__(self) -> None:
-        self._names: Final[dict[Type, str]] = {}
+    struct: str
+    tag: int
+    bytes: str
+    fields: tuple[tuple[str, Type], ...]
+
+
+@final
+class CTypes:
+    """The C types of one text, and the declarations of its structs.
+
+    Types that differ in sizes alone are one C type. A value of a data type is the address of a
+    struct with a tag, and with the fields of each constructor in a union.
+    """
+
+    def __init__(self, adts: Mapping[str, AdtDef]) -> None:
+        self._adts: Final = adts
+        self._tuples: Final[dict[str, str]] = {}
+        self._data: Final[dict[tuple[str, ...], str]] = {}
         self.declarations: Final[list[str]] = []
 
     def name(self, ty: Type) -> str:
@@ -76,17 +99,52 @@ class CTypes:
             case TupleType(()):
                 return "void"
             case TupleType(fields):
-                return self._struct(ty, fields)
+                return self._struct(fields)
+            case AdtType(name) if name in self._adts:
+                return f"{self._data_struct(ty, self._adts[name])} *"
             case _:
                 raise NotInC(f"it has a value of type {show(ty)}")
 
-    def _struct(self, ty: Type, fields: tuple[Type, ...]) -> str:
-        if ty not in self._names:
-            members = [(self.name(t), f"f{i}") for i, t in enumerate(fields)]
-            inside = " ".join(f"{c} {name};" for c, name in members if c != "void")
-            name = self._names[ty] = f"tuple_{len(self._names) + 1}"
-            self.declarations.append(f"typedef struct {{ {inside or 'char none;'} }} {name};")
-        return self._names[ty]
+    def shape(self, ty: AdtType, constructor: str) -> Shape:
+        """Return how C has the values of a constructor. Raises NotInC."""
+        definition = self._adts[ty.name]
+        struct, tag = self._data_struct(ty, definition), definition.tag(constructor)
+        change = substitution(definition.type_params, ty.args)
+        types = map(change, definition.constructor(constructor).fields)
+        fields = tuple((f"as.c{tag}.f{i}", t) for i, t in enumerate(types))
+        has_members = any(self.name(t) != "void" for _, t in fields)
+        size = f"offsetof({struct}, as) + sizeof((({struct} *)0)->as.c{tag})"
+        return Shape(struct, tag, size if has_members else "0", fields)
+
+    def _struct(self, fields: tuple[Type, ...]) -> str:
+        inside = self._members(fields) or "char none;"
+        if inside not in self._tuples:
+            name = self._tuples[inside] = f"tuple_{len(self._tuples) + 1}"
+            self.declarations.append(f"typedef struct {{ {inside} }} {name};")
+        return self._tuples[inside]
+
+    def _members(self, fields: Sequence[Type]) -> str:
+        members = [(self.name(t), f"f{i}") for i, t in enumerate(fields)]
+        return " ".join(f"{declared(c, name)};" for c, name in members if c != "void")
+
+    def _data_struct(self, ty: AdtType, definition: AdtDef) -> str:
+        args = (self.name(a) for a in ty.args if not isinstance(a, Dim))
+        key = (ty.name, *args)
+        if key in self._data:
+            return self._data[key]
+        name = self._data[key] = f"data_{len(self._data) + 1}"
+        self.declarations.append(f"typedef struct {name} {name};")
+        change = substitution(definition.type_params, ty.args)
+        made = [self._members([change(t) for t in c.fields]) for c in definition.constructors]
+        inside = " ".join(f"struct {{ {m} }} c{tag};" for tag, m in enumerate(made) if m)
+        union = f" union {{ {inside} }} as;" if inside else ""
+        self.declarations.append(f"struct {name} {{ int64_t tag;{union} }};")
+        return name
+
+
+def declared(c_type: str, name: str) -> str:
+    """Return the declaration of a name of a C type."""
+    return f"{c_type}{name}" if c_type.endswith("*") else f"{c_type} {name}"
 
 
 def leaves_of(ty: Type, path: str = "") -> Iterator[tuple[str, Type]]:

@@ -13,6 +13,7 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     Call,
     Constant,
+    Constructor,
     Expr,
     Function,
     TensorData,
@@ -23,13 +24,15 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Host, Op
-from ...ir.types import UNIT, SizeType, TensorType, TupleType, Type
+from ...ir.types import UNIT, AdtType, SizeType, TensorType, TupleType, Type
 from ...kernels.calling import Scratch
 from ...kernels.function_plan import Planned
 from ...operators.host.failing import check, fail, no_element
 from ...operators.host.sizes import as_bound, dim_size, size
+from ...operators.primitive.collect import collect
 from ..text import Kernel
-from .c_types import CTypes, NotInC, cell_of, number_dtype
+from .c_types import CTypes, NotInC, cell_of, declared, number_dtype
+from .collected import collected
 from .kernel_calls import (
     Hoisted,
     bytes_of,
@@ -99,6 +102,10 @@ class Unit(Protocol):
         """Return the name of the C function that a function becomes."""
         ...
 
+    def is_kept(self, place: Var | Planned) -> bool:
+        """Return whether data may hold a variable, or the result of a function."""
+        ...
+
     def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
         """Return the C functions of a kernel of tensors; none for any other function. Raises
         NotInC."""
@@ -142,6 +149,8 @@ class ExpressionWriter:
         self._lines: list[str] = []
         self._around: Around | None = None
         self._shown: tuple[str, int] | None = None
+        self._room = "relay_room"
+        """What makes room for the tensors that are written now."""
 
     # `numbers.Lines`.
 
@@ -160,6 +169,10 @@ class ExpressionWriter:
     def size(self, dim: Dim) -> str:
         """Return the expression of a size, of which variables in scope show the names."""
         return dim_text(dim, self._sizes.get)
+
+    def name_size(self, dim: Dim, text: str) -> None:
+        """Let a size be known by an expression."""
+        self._sizes.setdefault(dim, text)
 
     def _bind(self, var: Var, text: str) -> None:
         self._values[var] = text
@@ -223,12 +236,16 @@ class ExpressionWriter:
         match call.callee:
             case Op() as op if isinstance(op.lowering, Host):
                 return self._host(call, op)
+            case Op() as op if op is collect:
+                return self._collected(call, wish)
             case Op():
                 return self._operator(call, wish)
+            case Constructor(name=name):
+                return self._data(call, name, wish)
             case _:
                 callee = self._unit.callee(call)
                 if callee is None:
-                    raise NotInC("it calls a function that is a value, or makes data")
+                    raise NotInC("it calls a function that is a value")
                 return self._called(call, callee)
 
     def _called(self, call: Call, callee: Planned) -> str | None:
@@ -284,8 +301,8 @@ class ExpressionWriter:
             name = self.fresh(wish.replace("kernel", "made"))
             names.append(name)
             if isinstance(ty, TensorType) and ty.shape:
-                room = f"relay_room(s, {tensor_bytes(ty, size)})"
-                self.line(f"{self._unit.types.name(ty)}{name} = {room};")
+                room = f"{self._room}(s, {tensor_bytes(ty, size)})"
+                self.line(f"{declared(self._unit.types.name(ty), name)} = {room};")
                 addresses.append(name)
             else:
                 self.line(f"{self._unit.types.name(ty)} {name};")
@@ -324,6 +341,32 @@ class ExpressionWriter:
         around.lines.extend((*made, f"int64_t {flag} = 0;"))
         return Hoisted(names, flag)
 
+    def _data(self, call: Call, constructor: str, wish: str) -> str:
+        """Write what makes a value of a data type, and return its name."""
+        ty = type_of(call)
+        assert isinstance(ty, AdtType)
+        shape = self._unit.types.shape(ty, constructor)
+        name = self.fresh(wish)
+        if shape.bytes == "0":
+            self.line(f"static {shape.struct} {name}_only = {{.tag = {shape.tag}}};")
+            return f"(&{name}_only)"
+        self.line(f"{shape.struct} *{name} = relay_data(s, {shape.bytes});")
+        self.line(f"{name}->tag = {shape.tag};")
+        for (member, part), arg in zip(shape.fields, call.args, strict=True):
+            if self._unit.types.name(part) != "void":
+                self.line(f"{name}->{member} = {self._atom(arg)};")
+        return name
+
+    def _collected(self, call: Call, wish: str) -> str:
+        """Write what puts the fields in lists side by side; return the tuple of the tensors."""
+        (lists,) = call.args
+        ty, of = type_of(call), type_of(lists)
+        assert isinstance(ty, TupleType)
+        assert isinstance(of, TupleType)
+        given = [(f"{self._atom(lists)}.f{i}", field) for i, field in enumerate(of.fields)]
+        names = collected(self, self._unit.types, self._room, given, ty.fields, wish)
+        return f"({self._unit.types.name(ty)}){{{', '.join(names)}}}"
+
     def _host(self, call: Call, op: Op) -> str | None:
         if op in (size, dim_size):
             ty = type_of(call)
@@ -354,6 +397,9 @@ class ExpressionWriter:
             made = self._unit.kernels_of_call(call)
             args = operands_of(call, self._atom)
             return self._run(made, args, (ty,), wish, self.size)[0]
+        if not all(map(_is_numeric, (ty, *map(type_of, call.args)))):
+            assert isinstance(call.callee, Op)
+            raise NotInC(f"it calls `{call.callee.name}`")
         operands = [None if type_of(a) == UNIT else self._atom(a) for a in call.args]
         is_checked = self._unit.may_overflow(call)
         results = NumberWriter(self, call, operands).write(is_checked=is_checked)
@@ -379,6 +425,13 @@ _WHY: Final = {
     "Function": "it has a function as a value",
     "GlobalVar": "it has a function as a value",
 }
+
+
+def _is_numeric(ty: Type) -> bool:
+    """Return whether a value is a number, or a tuple of numbers."""
+    if isinstance(ty, TupleType):
+        return all(map(_is_numeric, ty.fields))
+    return number_dtype(ty) is not None
 
 
 def dim_params(function: Function) -> list[DimVar]:

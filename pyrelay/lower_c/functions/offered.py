@@ -3,12 +3,14 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ...ir.expr import type_of
-from ...ir.types import SizeType, TensorType, TupleType, Type
 from ...kernels.backend import ProgramFunction, Run
+from ...kernels.function_plan import Plan
 from .c_types import NotInC
 from .call import FunctionCall
-from .program import c_text, is_worth_it
+from .program import c_text, is_plain, is_worth_it
 
 
 def function_run(function: ProgramFunction, fallback: Run) -> Run:
@@ -17,12 +19,25 @@ def function_run(function: ProgramFunction, fallback: Run) -> Run:
     own = function.function
     assert own.result is not None
     types = [*(type_of(p) for p in own.params), own.result]
-    if not all(map(_is_plain, types)) or not is_worth_it(function.module, function.name):
+    if not all(map(is_plain, types)) or not is_worth_it(function.module, function.name):
         return fallback
     return FunctionCall(function, fallback)
 
 
-def function_finding(function: ProgramFunction) -> str | None:
+def function_findings(functions: Iterable[ProgramFunction]) -> Iterator[tuple[str, str | None]]:
+    """Yield the names of functions that loop or recurse, and why C does not run one; None if it
+    does. Those that C has within others are left out."""
+    found = [(function, _finding(function)) for function in functions]
+    within: set[str] = set()
+    for function, why in found:
+        if why is None:
+            within.update(Plan(function.module, function.name).by_global)
+    for function, why in found:
+        if why is None or (why and function.name not in within):
+            yield function.name, why
+
+
+def _finding(function: ProgramFunction) -> str | None:
     """Return why a function is left to the host, empty if it neither loops nor recurses; None if C
     runs it."""
     if not is_worth_it(function.module, function.name):
@@ -36,12 +51,6 @@ def function_finding(function: ProgramFunction) -> str | None:
 
 def function_text(function: ProgramFunction) -> str:
     """Return the C of a function, and of what it calls; empty if the host runs it."""
-    if function_finding(function) is not None:
+    if _finding(function) is not None:
         return ""
     return c_text(function.module, function.name).own
-
-
-def _is_plain(ty: Type) -> bool:
-    if isinstance(ty, TupleType):
-        return all(map(_is_plain, ty.fields))
-    return isinstance(ty, TensorType | SizeType)

@@ -8,17 +8,20 @@ from typing import Final, final
 
 from ...analysis.ranges import in_range
 from ...ir.components import components
-from ...ir.dims import Dim
+from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Var, type_of
 from ...ir.module import Module
 from ...ir.traverse import post_order
-from ...ir.types import TensorType, Type
+from ...ir.types import SizeType, TensorType, TupleType, Type, show
 from ...kernels.function_plan import Plan, Planned
+from ...kernels.groups import Group
 from ...kernels.outlined import outlined_of
+from ...passes.closures import NotFirstOrder, first_order
 from ...passes.simplify.inline import inline_calls
 from ..text import Kernel, Parts
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
 from .expressions import Names, dim_params, result_of
+from .kept import Kept
 from .kernel_calls import Kernels, dim_text, is_tensor, tensor_bytes
 from .support import SUPPORT, helpers_of
 from .writer import BodyWriter
@@ -65,8 +68,15 @@ class CText:
 def c_text(module: Module, entry: str) -> CText:
     """Return a global function, and all that it calls, in C; regions stand in their places, since
     all is launched as one. Raises NotInC."""
-    regions = [name for name in outlined_of(module).regions if name != entry]
-    return _Program(inline_calls(module, regions), entry).text()
+    outlined = outlined_of(module)
+    module = inline_calls(module, [name for name in outlined.regions if name != entry])
+    plan = Plan(module, entry)
+    if not all(map(_is_first_order, plan.functions())):
+        try:
+            plan = Plan(first_order(module, entry), entry)
+        except NotFirstOrder as why:
+            raise NotInC(str(why)) from None
+    return _Program(plan, outlined.groups).text()
 
 
 def is_worth_it(module: Module, entry: str) -> bool:
@@ -79,6 +89,21 @@ def is_worth_it(module: Module, entry: str) -> bool:
     return (
         bool(own) or any(p.has_jumps for p in plan.functions()) or any(len(g) > 1 for g in groups)
     )
+
+
+def _is_first_order(planned: Planned) -> bool:
+    """Return whether a function is for values of one type, calls known functions alone, and stands
+    in place if it is local."""
+    is_monomorphic = all(isinstance(p, DimVar) for p in planned.function.type_params)
+    has_place = planned.owner is None or planned.place is not None
+    return is_monomorphic and has_place and not planned.calls_unknown
+
+
+def is_plain(ty: Type) -> bool:
+    """Return whether a value is passed between C and Python: numbers, tensors, tuples of them."""
+    if isinstance(ty, TupleType):
+        return all(map(is_plain, ty.fields))
+    return isinstance(ty, TensorType | SizeType)
 
 
 def _graph(plan: Plan) -> Mapping[Planned, tuple[Planned, ...]]:
@@ -94,14 +119,15 @@ def _graph(plan: Plan) -> Mapping[Planned, tuple[Planned, ...]]:
 class _Program:
     """One text in the making: what its functions share (`writer.Unit`)."""
 
-    def __init__(self, module: Module, entry: str) -> None:
-        self._plan: Final = Plan(module, entry)
-        self._in_range: Final = in_range(module)
+    def __init__(self, plan: Plan, kernels: Mapping[str, Group]) -> None:
+        self._plan: Final = plan
+        self._in_range: Final = in_range(plan.module)
         self._sites: Final[dict[Call, int]] = {}
         self._names: Final[dict[Planned, str]] = {}
         self._taken: Final = Names()
-        self.types: Final = CTypes()
-        self._kernels: Final = Kernels(outlined_of(module).groups)
+        self.types: Final = CTypes(plan.module.adts)
+        self._kept: Final = Kept(self._plan)
+        self._kernels: Final = Kernels(kernels)
         units = [
             p
             for p in self._plan.functions()
@@ -167,6 +193,10 @@ class _Program:
         """Return the name of the C function that a function becomes."""
         return self._names[planned]
 
+    def is_kept(self, place: Var | Planned) -> bool:
+        """Return whether data may hold a variable, or the result of a function."""
+        return self._kept.has(place)
+
     def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
         """Return the C functions of a kernel of tensors; none for any other function. Raises
         NotInC."""
@@ -216,6 +246,9 @@ class _Program:
     def _entry(self, entry: Planned) -> str:
         """Return the functions that unpack the arguments and pack the results."""
         function, name = entry.function, self._names[entry]
+        for ty in (*map(type_of, function.params), result_of(function)):
+            if not is_plain(ty):
+                raise NotInC(f"it takes or returns a value of type {show(ty)}")
         lines: list[str] = []
         sizes = dim_params(function)
         args = ["s", *(["s->first_waiting"] if self.is_deep(entry) else [])]

@@ -7,6 +7,7 @@ that calls back in tail position, which gets a labelled block in the same C func
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from ...ir.expr import (
     Call,
     Clause,
     Constant,
+    ConstructorPattern,
     Expr,
     Function,
     If,
@@ -33,9 +35,9 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.traverse import Steps, run
-from ...ir.types import UNIT, TensorType, TupleType, Type
+from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type
 from ...kernels.function_plan import Planned
-from .c_types import NotInC, leaves_of, number_dtype
+from .c_types import NotInC, declared, leaves_of, number_dtype
 from .expressions import Around, ExpressionWriter, Unit, dim_params, result_of
 from .kernel_calls import is_tensor, tensor_bytes
 from .numbers import literal
@@ -59,11 +61,13 @@ class _Loop:
 @final
 @dataclass(frozen=True, slots=True)
 class _Exit:
-    """Where the value of a body goes: it is returned, or assigned to a name (None: it is unit).
-    `loops` are those that may be gone on with here, innermost first."""
+    """Where the value of a body goes: it is returned, or assigned to a name (None: it is unit), and
+    data may hold it where it is kept. `loops` are those that may be gone on with here, innermost
+    first."""
 
     is_returned: bool
     target: str | None
+    is_kept: bool
     loops: tuple[_Loop, ...] = ()
 
 
@@ -117,9 +121,9 @@ class BodyWriter(ExpressionWriter):
                 continue
             if param not in self._values:
                 self._bind(param, self.fresh(param.name))
-            own.append(f"{types.name(type_of(param))} {self._values[param]}")
-        result = types.name(result_of(function))
-        return f"static {result} {self._unit.c_name(self._planned)}({', '.join(own)})"
+            own.append(declared(types.name(type_of(param)), self._values[param]))
+        result = declared(types.name(result_of(function)), self._unit.c_name(self._planned))
+        return f"static {result}({', '.join(own)})"
 
     def _block(self, planned: Planned, *, declared: bool) -> _Loop:
         """Return the block of a function that is jumped to, which is written later."""
@@ -144,11 +148,12 @@ class BodyWriter(ExpressionWriter):
     def _declared(self, loop: _Loop) -> list[str]:
         types = [self._unit.types.name(type_of(p)) for p in loop.planned.function.params]
         pairs = zip(types, loop.params, strict=True)
-        return [f"{ty} {name}" for ty, name in pairs if name is not None]
+        return [declared(ty, name) for ty, name in pairs if name is not None]
 
     def _body_of(self, loop: _Loop, function: Function) -> list[str]:
         with self._nested() as lines:
-            run(self._body(function.body, _Exit(is_returned=True, target=None)))
+            is_kept = self._unit.is_kept(loop.planned) or self._unit.is_kept(self._planned)
+            run(self._body(function.body, _Exit(is_returned=True, target=None, is_kept=is_kept)))
         return lines
 
     @contextmanager
@@ -184,18 +189,23 @@ class BodyWriter(ExpressionWriter):
 
     def _binding(self, binding: Binding) -> Steps[None]:
         var, value = binding.var, binding.value
+        is_kept = self._unit.is_kept(var)
         if self._is_compound(value):
-            yield self._end(value, _Exit(is_returned=False, target=self._target(var)))
+            exit_ = _Exit(is_returned=False, target=self._target(var), is_kept=is_kept)
+            yield self._end(value, exit_)
             return
         self._comment(value.span)
-        text = self._simple(value, var.name)
+        with self._making(is_kept=is_kept):
+            text = self._simple(value, var.name)
         if text is None or type_of(var) == UNIT:
             return
         if isinstance(value, Var | Constant) or text.isidentifier():
             self._bind(var, text)
             return
         name = self.fresh(var.name)
-        self.line(f"const {self._unit.types.name(type_of(var))} {name} = {text};")
+        c_type = self._unit.types.name(type_of(var))
+        head = f"{c_type}const" if c_type.endswith("*") else f"const {c_type}"
+        self.line(f"{head} {name} = {text};")
         self._bind(var, name)
 
     def _target(self, var: Var) -> str | None:
@@ -204,7 +214,7 @@ class BodyWriter(ExpressionWriter):
         if c_type == "void":
             return None
         name = self.fresh(var.name)
-        self.line(f"{c_type} {name};")
+        self.line(f"{declared(c_type, name)};")
         self._bind(var, name)
         return name
 
@@ -229,11 +239,20 @@ class BodyWriter(ExpressionWriter):
                 elif exit_.is_returned and self._unit.jumps_to(self._planned, callee):
                     self._jump(expr, self._block(callee, declared=False), exit_)
                 else:
-                    self._give(self._simple(expr, "result"), type_of(expr), exit_)
+                    self._give(expr, exit_)
             case _:
-                self._give(self._simple(expr, "result"), type_of(expr), exit_)
+                self._give(expr, exit_)
 
-    def _give(self, text: str | None, ty: Type, exit_: _Exit) -> None:
+    @contextmanager
+    def _making(self, *, is_kept: bool) -> Generator[None]:
+        """Make tensors meanwhile where data may hold them, or where a round forgets them."""
+        self._room = "relay_kept" if is_kept else "relay_room"
+        yield
+        self._room = "relay_room"
+
+    def _give(self, expr: Expr, exit_: _Exit) -> None:
+        with self._making(is_kept=exit_.is_kept):
+            text, ty = self._simple(expr, "result"), type_of(expr)
         if exit_.is_returned:
             self.line("return;" if text is None or ty == UNIT else f"return {text};")
         elif exit_.target is not None:
@@ -272,7 +291,8 @@ class BodyWriter(ExpressionWriter):
             if type_of(param) == UNIT:
                 continue
             name = self.fresh(param.name)
-            self.line(f"{self._unit.types.name(type_of(param))} {name} = {self._atom(arg)};")
+            head = declared(self._unit.types.name(type_of(param)), name)
+            self.line(f"{head} = {self._atom(arg)};")
             self._bind(param, name)
         if not callee.has_jumps:
             yield self._body(function.body, exit_)
@@ -283,7 +303,7 @@ class BodyWriter(ExpressionWriter):
         outer, self._around = self._around, around
         begin = len(self._lines)
         loop = self._carrying(self._loop_of(callee))
-        inner = _Exit(exit_.is_returned, exit_.target, (loop, *exit_.loops))
+        inner = replace(exit_, loops=(loop, *exit_.loops))
         with self._nested() as body:
             yield self._body(function.body, inner)
         self._lines[begin:begin] = around.lines
@@ -303,6 +323,8 @@ class BodyWriter(ExpressionWriter):
             return loop
         for param, name in zip(loop.planned.function.params, loop.params, strict=True):
             ty = type_of(param)
+            if self._unit.is_kept(param):
+                continue
             if isinstance(ty, TupleType) and any(is_tensor(t) for _, t in leaves_of(ty)):
                 raise NotInC("a loop carries a tuple with a tensor in it")
             if isinstance(ty, TensorType) and is_tensor(ty):
@@ -336,15 +358,15 @@ class BodyWriter(ExpressionWriter):
             if name is None or value is None or name == value:
                 continue
             ty = type_of(param)
-            if isinstance(ty, TensorType) and is_tensor(ty):
+            if isinstance(ty, TensorType) and is_tensor(ty) and not self._unit.is_kept(param):
                 if loop.mark is None:
                     raise NotInC("functions of tensors call each other in tail position")
                 self.line(f"RELAY_CARRY({name}, {value}, {tensor_bytes(ty, self.size)});")
                 late.append(f"RELAY_TURN({name}, {value});")
                 continue
-            if value.partition(".")[0] in written:
+            if re.split(r"\W", value, maxsplit=1)[0] in written:
                 kept = self.fresh("kept")
-                self.line(f"const {self._unit.types.name(ty)} {kept} = {value};")
+                self.line(f"{declared(self._unit.types.name(ty), kept)} = {value};")
                 value = kept
             written.append(name)
             late.append(f"{name} = {value};")
@@ -367,9 +389,11 @@ class BodyWriter(ExpressionWriter):
         if not rest and node.partial:
             raise NotInC("it has a `match` that may fail")
         if not tests or is_last:
+            self._name_parts(first.pattern)
             yield self._body(first.body, exit_)
             return
         with self._nested() as then:
+            self._name_parts(first.pattern)
             yield self._body(first.body, exit_)
         with self._nested() as otherwise:
             yield self._clauses(rest, value, ty, exit_, node)
@@ -388,12 +412,36 @@ class BodyWriter(ExpressionWriter):
                 assert isinstance(ty, TupleType)
                 for index, (field, part) in enumerate(zip(fields, ty.fields, strict=True)):
                     yield from self._tests(field, f"{value}.f{index}", part)
+            case ConstructorPattern(_, name, fields):
+                assert isinstance(ty, AdtType)
+                shape = self._unit.types.shape(ty, name)
+                yield f"{value}->tag == {shape.tag}"
+                for field, (member, part) in zip(fields, shape.fields, strict=True):
+                    yield from self._tests(field, f"{value}->{member}", part)
             case LiteralPattern(value=bool() | int() | float() as number):
                 dtype = number_dtype(ty)
                 assert dtype is not None
                 yield f"{value} == {literal(number, dtype)}"
             case _:
-                raise NotInC("it matches data")
+                raise NotInC("it matches strings")
+
+    def _name_parts(self, pattern: Pattern) -> None:
+        """Declare the names that a pattern binds to parts of data."""
+        pending = [pattern]
+        while pending:
+            match pending.pop():
+                case BindPattern(var, inner):
+                    pending += [] if inner is None else [inner]
+                    text = self._values[var]
+                    if "->" in text and type_of(var) != UNIT:
+                        name = self.fresh(var.name)
+                        head = declared(self._unit.types.name(type_of(var)), name)
+                        self.line(f"{head} = {text};")
+                        self._bind(var, name)
+                case ConstructorPattern(fields=fields) | TuplePattern(fields):
+                    pending += reversed(fields)
+                case _:
+                    pass
 
 
 def _mention(var: Var) -> Call:

@@ -1,0 +1,94 @@
+"""The variables whose elements live until the call from Python has ended: those that data holds.
+
+What a round of a loop computes is forgotten when the round is over, but for the tensors that the
+loop carries, which are copied. Data, such as the list of what a loop saves for its gradient, holds
+addresses, so what it holds is made in other memory in the first place, and is never copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final, final
+
+from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
+from ...ir.traverse import post_order
+from ...kernels.function_plan import Plan, Planned
+
+
+@final
+class Kept:
+    """Which variables and which results of functions data may hold, in a whole program."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan: Final = plan
+        self._values: Final[dict[Var, Expr]] = {}
+        self._args: Final[dict[Var, list[Expr]]] = {}
+        self._found: Final[set[Var | Planned]] = set()
+        self._pending: Final[list[Var | Planned]] = []
+        stored: list[Expr] = []
+        for planned in plan.functions():
+            for node in post_order(planned.function.body):
+                if isinstance(node, LetBlock):
+                    self._values.update((b.var, b.value) for b in node.bindings)
+                elif isinstance(node, Call):
+                    stored += self._note(node)
+        self._keep(stored)
+        while self._pending:
+            self._keep(self._sources(self._pending.pop()))
+
+    def has(self, place: Var | Planned) -> bool:
+        """Return whether data may hold a variable, or the result of a function."""
+        return place in self._found
+
+    def _note(self, call: Call) -> Iterable[Expr]:
+        """Note the arguments of a call of a function; return the fields of data that it makes."""
+        if isinstance(call.callee, Constructor):
+            return call.args
+        callee = self._plan.callee(call)
+        if callee is not None:
+            for param, arg in zip(callee.function.params, call.args, strict=True):
+                self._args.setdefault(param, []).append(arg)
+        return ()
+
+    def _keep(self, values: Iterable[Expr]) -> None:
+        for value in values:
+            place = self._plan.callee(value) if isinstance(value, Call) else value
+            if isinstance(place, Var | Planned) and place not in self._found:
+                self._found.add(place)
+                self._pending.append(place)
+
+    def _sources(self, place: Var | Planned) -> Iterator[Expr]:
+        """Yield the variables and calls whose elements a place has."""
+        if isinstance(place, Planned):
+            yield from _ends(place.function.body)
+            return
+        yield from self._args.get(place, ())
+        value = self._values.get(place)
+        match value:
+            case None | Function():
+                return
+            case Tuple(fields):
+                yield from fields
+            case TupleGet(whole, _):
+                yield whole
+            case _:
+                yield from _ends(value)
+
+
+def _ends(body: Expr) -> Iterator[Expr]:
+    """Yield the expressions one of which is the value of a body."""
+    pending = [body]
+    while pending:
+        match pending.pop():
+            case LetBlock(body=inner):
+                pending.append(inner)
+            case If(_, then, otherwise):
+                pending += (then, otherwise)
+            case Match(clauses=clauses):
+                pending += (clause.body for clause in clauses)
+            case Tuple(fields):
+                pending += fields
+            case TupleGet(whole, _):
+                pending.append(whole)
+            case end:
+                yield end
