@@ -102,8 +102,8 @@ class Unit(Protocol):
         """Return the name of the C function that a function becomes."""
         ...
 
-    def is_kept(self, place: Var | Planned) -> bool:
-        """Return whether data may hold a variable, or the result of a function."""
+    def escapes(self, place: Var | Planned) -> bool:
+        """Return whether a variable escapes into data, or the result of a function."""
         ...
 
     def kernels(self, planned: Planned) -> tuple[Kernel, ...]:

@@ -20,8 +20,8 @@ from ...passes.closures import NotFirstOrder, first_order
 from ...passes.simplify.inline import inline_calls
 from ..text import Kernel, Parts
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
+from .escapes import Escapes
 from .expressions import Names, dim_params, result_of
-from .kept import Kept
 from .kernel_calls import Kernels, dim_text, is_tensor, tensor_bytes
 from .support import SUPPORT, helpers_of
 from .writer import BodyWriter
@@ -126,7 +126,7 @@ class _Program:
         self._names: Final[dict[Planned, str]] = {}
         self._taken: Final = Names()
         self.types: Final = CTypes(plan.module.adts)
-        self._kept: Final = Kept(self._plan)
+        self._escapes: Final = Escapes(self._plan)
         self._kernels: Final = Kernels(kernels)
         units = [
             p
@@ -193,9 +193,9 @@ class _Program:
         """Return the name of the C function that a function becomes."""
         return self._names[planned]
 
-    def is_kept(self, place: Var | Planned) -> bool:
-        """Return whether data may hold a variable, or the result of a function."""
-        return self._kept.has(place)
+    def escapes(self, place: Var | Planned) -> bool:
+        """Return whether a variable escapes into data, or the result of a function."""
+        return self._escapes.has(place)
 
     def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
         """Return the C functions of a kernel of tensors; none for any other function. Raises

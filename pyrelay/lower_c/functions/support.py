@@ -46,8 +46,8 @@ typedef struct { relay_chunk *chunk; size_t used; } relay_mark;
 typedef struct relay_state {
     relay_call *call;
     relay_chunk *first, *chunk;     /* the memory of tensors, and the part that is in use */
-    relay_chunk *kept;      /* the memory of data and of what it holds, which only grows */
-    size_t all_kept;        /* its bytes */
+    relay_chunk *heap;      /* the memory of data and of what it holds, which only grows */
+    size_t heap_bytes;
 #ifdef RELAY_KERNELS
     relay_run run;
 #endif
@@ -65,7 +65,7 @@ typedef struct relay_state {
 enum { RELAY_DEEP = -1, RELAY_STOPPED = -2, RELAY_NO_THREAD = -3, RELAY_AGAIN = -4 };
 enum { RELAY_CHUNK = 64 << 10, RELAY_FIRST = 8 << 10, RELAY_LINE = 64 };
 enum { RELAY_LARGE_CHUNK = 16 << 20 };
-#define RELAY_MOST_KEPT ((size_t)4 << 30)   /* the host gives memory back that is not used */
+#define RELAY_MOST_HEAP ((size_t)4 << 30)   /* the host gives memory back that is not used */
 enum { RELAY_TICKS = 1 << 16, RELAY_STACK = 128 << 10, RELAY_SPARE = 256 << 10 };
 enum { RELAY_LEVELS = 8 };  /* one call of so many that wait looks at their number and the stack */
 
@@ -111,34 +111,34 @@ static inline __attribute__((unused)) void relay_forget(relay_state *s, relay_ma
 }
 
 static __attribute__((cold, noinline, unused))
-relay_chunk *relay_more_kept(relay_state *s, size_t size) {
-    size_t room = s->all_kept < RELAY_CHUNK ? RELAY_CHUNK : s->all_kept;
+relay_chunk *relay_more_heap(relay_state *s, size_t size) {
+    size_t room = s->heap_bytes < RELAY_CHUNK ? RELAY_CHUNK : s->heap_bytes;
     if (room > RELAY_LARGE_CHUNK) room = RELAY_LARGE_CHUNK;
     if (room < size) room = size;
-    bool is_too_much = s->all_kept + room > RELAY_MOST_KEPT;
+    bool is_too_much = s->heap_bytes + room > RELAY_MOST_HEAP;
     relay_chunk *made = is_too_much ? 0 : aligned_alloc(RELAY_LINE, RELAY_LINE + room);
     if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
-    *made = (relay_chunk){s->kept, room, 0};
-    s->all_kept += room;
-    return s->kept = made;
+    *made = (relay_chunk){s->heap, room, 0};
+    s->heap_bytes += room;
+    return s->heap = made;
 }
 
-static inline void *relay_bytes_kept(relay_state *s, size_t bytes, size_t alignment) {
+static inline void *relay_heap_bytes(relay_state *s, size_t bytes, size_t alignment) {
     size_t size = (bytes + alignment - 1) & ~(alignment - 1);
-    relay_chunk *chunk = s->kept;
+    relay_chunk *chunk = s->heap;
     size_t begin = chunk ? (chunk->used + alignment - 1) & ~(alignment - 1) : 0;
-    if (!chunk || begin + size > chunk->size) chunk = relay_more_kept(s, size), begin = 0;
+    if (!chunk || begin + size > chunk->size) chunk = relay_more_heap(s, size), begin = 0;
     chunk->used = begin + size;
     return (char *)chunk + RELAY_LINE + begin;
 }
 
-static inline __attribute__((unused)) void *relay_kept(relay_state *s, int64_t bytes) {
+static inline __attribute__((unused)) void *relay_heap(relay_state *s, int64_t bytes) {
     size_t size = ((size_t)bytes + RELAY_LINE - 1) & ~(size_t)(RELAY_LINE - 1);
-    return relay_bytes_kept(s, size, RELAY_LINE);
+    return relay_heap_bytes(s, size, RELAY_LINE);
 }
 
 static inline __attribute__((unused)) void *relay_data(relay_state *s, size_t bytes) {
-    return relay_bytes_kept(s, bytes, sizeof(int64_t));
+    return relay_heap_bytes(s, bytes, sizeof(int64_t));
 }
 
 static void relay_free_all(relay_chunk *chunk) {
@@ -147,7 +147,7 @@ static void relay_free_all(relay_chunk *chunk) {
 
 static void relay_free(relay_state *s) {
     relay_free_all(s->first->next);
-    relay_free_all(s->kept);
+    relay_free_all(s->heap);
 }
 
 /* A tensor that a loop carries has two places of its own, which take turns. */

@@ -62,12 +62,12 @@ class _Loop:
 @dataclass(frozen=True, slots=True)
 class _Exit:
     """Where the value of a body goes: it is returned, or assigned to a name (None: it is unit), and
-    data may hold it where it is kept. `loops` are those that may be gone on with here, innermost
+    into data where it `escapes`. `loops` are those that may be gone on with here, innermost
     first."""
 
     is_returned: bool
     target: str | None
-    is_kept: bool
+    escapes: bool
     loops: tuple[_Loop, ...] = ()
 
 
@@ -152,8 +152,8 @@ class BodyWriter(ExpressionWriter):
 
     def _body_of(self, loop: _Loop, function: Function) -> list[str]:
         with self._nested() as lines:
-            is_kept = self._unit.is_kept(loop.planned) or self._unit.is_kept(self._planned)
-            run(self._body(function.body, _Exit(is_returned=True, target=None, is_kept=is_kept)))
+            escapes = self._unit.escapes(loop.planned) or self._unit.escapes(self._planned)
+            run(self._body(function.body, _Exit(is_returned=True, target=None, escapes=escapes)))
         return lines
 
     @contextmanager
@@ -189,13 +189,13 @@ class BodyWriter(ExpressionWriter):
 
     def _binding(self, binding: Binding) -> Steps[None]:
         var, value = binding.var, binding.value
-        is_kept = self._unit.is_kept(var)
+        escapes = self._unit.escapes(var)
         if self._is_compound(value):
-            exit_ = _Exit(is_returned=False, target=self._target(var), is_kept=is_kept)
+            exit_ = _Exit(is_returned=False, target=self._target(var), escapes=escapes)
             yield self._end(value, exit_)
             return
         self._comment(value.span)
-        with self._making(is_kept=is_kept):
+        with self._making(escapes=escapes):
             text = self._simple(value, var.name)
         if text is None or type_of(var) == UNIT:
             return
@@ -244,14 +244,14 @@ class BodyWriter(ExpressionWriter):
                 self._give(expr, exit_)
 
     @contextmanager
-    def _making(self, *, is_kept: bool) -> Generator[None]:
-        """Make tensors meanwhile where data may hold them, or where a round forgets them."""
-        self._room = "relay_kept" if is_kept else "relay_room"
+    def _making(self, *, escapes: bool) -> Generator[None]:
+        """Make tensors meanwhile on the heap, if they escape, or where a round forgets them."""
+        self._room = "relay_heap" if escapes else "relay_room"
         yield
         self._room = "relay_room"
 
     def _give(self, expr: Expr, exit_: _Exit) -> None:
-        with self._making(is_kept=exit_.is_kept):
+        with self._making(escapes=exit_.escapes):
             text, ty = self._simple(expr, "result"), type_of(expr)
         if exit_.is_returned:
             self.line("return;" if text is None or ty == UNIT else f"return {text};")
@@ -323,7 +323,7 @@ class BodyWriter(ExpressionWriter):
             return loop
         for param, name in zip(loop.planned.function.params, loop.params, strict=True):
             ty = type_of(param)
-            if self._unit.is_kept(param):
+            if self._unit.escapes(param):
                 continue
             if isinstance(ty, TupleType) and any(is_tensor(t) for _, t in leaves_of(ty)):
                 raise NotInC("a loop carries a tuple with a tensor in it")
@@ -358,7 +358,7 @@ class BodyWriter(ExpressionWriter):
             if name is None or value is None or name == value:
                 continue
             ty = type_of(param)
-            if isinstance(ty, TensorType) and is_tensor(ty) and not self._unit.is_kept(param):
+            if isinstance(ty, TensorType) and is_tensor(ty) and not self._unit.escapes(param):
                 if loop.mark is None:
                     raise NotInC("functions of tensors call each other in tail position")
                 self.line(f"RELAY_CARRY({name}, {value}, {tensor_bytes(ty, self.size)});")

@@ -1,4 +1,5 @@
-"""The variables whose elements live until the call from Python has ended: those that data holds.
+"""Escape analysis: the variables whose elements live until the call from Python has ended, as data
+may hold them.
 
 What a round of a loop computes is forgotten when the round is over, but for the tensors that the
 loop carries, which are copied. Data, such as the list of what a loop saves for its gradient, holds
@@ -16,8 +17,8 @@ from ...kernels.function_plan import Plan, Planned
 
 
 @final
-class Kept:
-    """Which variables and which results of functions data may hold, in a whole program."""
+class Escapes:
+    """The variables and the results of functions that escape into data, in a whole program."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan: Final = plan
@@ -32,12 +33,12 @@ class Kept:
                     self._values.update((b.var, b.value) for b in node.bindings)
                 elif isinstance(node, Call):
                     stored += self._note(node)
-        self._keep(stored)
+        self._add(stored)
         while self._pending:
-            self._keep(self._sources(self._pending.pop()))
+            self._add(self._sources(self._pending.pop()))
 
     def has(self, place: Var | Planned) -> bool:
-        """Return whether data may hold a variable, or the result of a function."""
+        """Return whether a variable escapes, or the result of a function."""
         return place in self._found
 
     def _note(self, call: Call) -> Iterable[Expr]:
@@ -50,7 +51,7 @@ class Kept:
                 self._args.setdefault(param, []).append(arg)
         return ()
 
-    def _keep(self, values: Iterable[Expr]) -> None:
+    def _add(self, values: Iterable[Expr]) -> None:
         for value in values:
             place = self._plan.callee(value) if isinstance(value, Call) else value
             if isinstance(place, Var | Planned) and place not in self._found:
