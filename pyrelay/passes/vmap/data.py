@@ -190,6 +190,17 @@ class Batches:
             case _:
                 return value
 
+    def _repeated_inside(self, value: Value, ty: Type, count: Dim) -> Value:
+        """Return a part of data with all tensors batched; sizes stay what they are."""
+        match ty:
+            case TupleType(fields):
+                parts = (self._repeated_inside(value[i], t, count) for i, t in enumerate(fields))
+                return value.builder.tuple(list(parts))
+            case SizeType():
+                return value
+            case _:
+                return self.repeated(value, ty, self.none(ty), count)
+
     def taken(self, value: Value, ty: Type, mask: Mask, places: Value, count: Dim) -> Value:
         """Return a value with the elements of the batch, of `count`, at some places alone."""
         builder = value.builder
@@ -306,9 +317,7 @@ class Batches:
             if is_take:
                 places = part.builder.value(control)
                 return self.taken(part, ty, self.full(ty), places, before)
-            if isinstance(ty, SizeType):
-                return part
-            return self.repeated(part, ty, self.none(ty), before)
+            return self._repeated_inside(part, ty, before)
 
         result = self._inside(general, after)
         body = self._mapped(builder, param, general, source, result, change)

@@ -14,7 +14,10 @@ from tests.features.transforms.programs import control, matrices, vectors
 from tests.features.transforms.programs.case import Case
 
 # `torch.func.jvp` imports what torch itself has deprecated.
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
+    pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True"),
+]
 
 CASES: Final = [*vectors.CASES, *matrices.CASES, *control.CASES]
 BATCH: Final = 3
