@@ -21,6 +21,7 @@ SUPPORT: Final = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(void *) == 8, "addresses have 64 bits here");
 
@@ -115,7 +116,9 @@ relay_chunk *relay_more_heap(relay_state *s, size_t size) {
     size_t room = s->heap_bytes < RELAY_CHUNK ? RELAY_CHUNK : s->heap_bytes;
     if (room > RELAY_LARGE_CHUNK) room = RELAY_LARGE_CHUNK;
     if (room < size) room = size;
-    bool is_too_much = s->heap_bytes + room > RELAY_MOST_HEAP;
+    size_t most = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
+    if (most > RELAY_MOST_HEAP) most = RELAY_MOST_HEAP;
+    bool is_too_much = s->heap_bytes + room > most;
     relay_chunk *made = is_too_much ? 0 : aligned_alloc(RELAY_LINE, RELAY_LINE + room);
     if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
     *made = (relay_chunk){s->heap, room, 0};
