@@ -112,19 +112,17 @@ def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
     if isinstance(maker, Maker):
         given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
         return _computed(partial(_made, maker, cx.span(node), names), given)
-    if maker in _POLICIES:
+    if maker is Intrinsic.AUTOCAST:
         given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
-        return _under_policy(called, names, given)
+        return _narrowed(called, names, given)
     if node.keywords or not _folds(called.value):
         return None
     return _computed(called.value, (yield _values(cx, node.args, local)))
 
 
-def _under_policy(
-    called: Static, names: Sequence[str], given: list[Static] | None
-) -> Static | None:
-    """Return the relay function that `relay.autocast` or `relay.checkpoint` makes of one known by
-    name; a mistake in the call is left to its translation."""
+def _narrowed(called: Static, names: Sequence[str], given: list[Static] | None) -> Static | None:
+    """Return the relay function that `relay.autocast` makes of one known by name; a mistake in the
+    call is left to its translation."""
     if not given or not isinstance(meaning(given[0].value), Definition):
         return None
     return _computed(partial(_called, called.value, names), given, plain=False)
@@ -228,7 +226,6 @@ def _folds(value: object) -> bool:
     return any(value is f for f in _FOLDED) or getattr(value, "__module__", None) == math.__name__
 
 
-_POLICIES: Final = (Intrinsic.AUTOCAST, Intrinsic.CHECKPOINT)
 _FOLDED: Final = (abs, bool, float, int, len, max, min, round, str, sum)
 _UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
     ast.USub: operator.neg,

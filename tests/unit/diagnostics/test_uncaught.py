@@ -77,8 +77,8 @@ def test_what_the_package_says_of_a_call_is_shown_without_its_frames(tmp_path: P
         ("relay.optim.adam(lr=-1.0)", "ValueError: the learning rate is not negative"),
         ("relay.create_model(f, 1)", "TypeError: relay.create_model: takes 1 positional"),
         (
-            "relay.linearize(f)",
-            "pyrelay.MissingNameError: error[RL111]: `relay` has no `linearize` yet",
+            "relay.linearise(f)",
+            "pyrelay.MissingNameError: error[RL111]: `relay` has no `linearise`",
         ),
     ):
         program = "from pyrelay import Float, relay\n\n\n@relay\ndef f(x: Float) -> Float:\n"
