@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, final
 
 import torch
@@ -18,6 +18,7 @@ from ...kernels.calling import Sizes
 from ..building import Source, build_or_notify
 from ..launching.threads import thread_functions
 from .c_types import NotInC, leaves_of, number_dtype
+from .choosing import is_for_host
 from .code import HEAD, STACK_CELL, Frame, Unfit, Ways, call_of, number, row_by_row
 from .program import CText, c_text
 
@@ -51,7 +52,7 @@ class FunctionCall:
             if not may_compile():
                 return self._fallback(*args)
             self._built = _built(self._function)
-            self._calls = self._built and _Calls(self._built, _raise_unfit)
+            self._calls = self._built and _Calls(self._built, self._given_back(self._built.text))
             self._is_tried = True  # an interrupt of the build leaves it to the next call
         calls = self._calls
         if calls is None or is_transformed():
@@ -60,6 +61,11 @@ class FunctionCall:
             return calls.latest(*args[: self._count])
         except Unfit:
             return self._fallback(*args)
+
+    def _given_back(self, text: CText) -> Run:
+        """Return what does the calls that C does not. Host code of what may wait for itself takes
+        more arguments than C, so such calls are given back here; none of it multiplies matrices."""
+        return self._fallback if text.multiplies else _raise_unfit
 
     def direct(self, fallback: Run) -> Direct | None:
         """Return what does calls that torch neither records nor transforms; `fallback` does those
@@ -101,6 +107,8 @@ class _Calls:
             call = self._known.get(key)
             if call is None:
                 call = built.call(self._ways, kept, key)
+                if self._is_for_host(call, kept):
+                    call = self._given_back
                 if len(self._known) >= _MOST_SHAPES:
                     self._known.clear()
                 self._known[key] = call
@@ -110,6 +118,14 @@ class _Calls:
         if self._is_flat:
             self.latest = call
         return call(*kept)
+
+    def _is_for_host(self, call: Callable[..., Any], leaves: Sequence[Any]) -> bool:
+        """Return whether the fallback is faster for arguments like these."""
+        shapes = ", ".join(
+            " x ".join(map(str, v.shape)) for v in leaves if isinstance(v, torch.Tensor)
+        )
+        on_host = partial(self._given_back, *leaves)
+        return is_for_host(self._built.text, shapes, partial(call, *leaves), on_host)
 
     def _given_back(self, *leaves: Any) -> Any:
         """Return the result of the fallback."""

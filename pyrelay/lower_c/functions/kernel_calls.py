@@ -99,6 +99,11 @@ class Kernels:
         self._groups[name] = group
         return self.of(name)
 
+    @property
+    def multiply(self) -> bool:
+        """Whether kernels that were written multiply matrices."""
+        return any(self._groups[name].kind is Kind.CONTRACTION for name in self._made)
+
     def parts(self) -> Parts | None:
         """Return the kernels as text; None if there are none."""
         kernels = [kernel for made in self._made.values() for kernel in made]

@@ -53,6 +53,8 @@ class CText:
     """Whether calls of it may wait for each other."""
     kernels: Parts | None = None
     """The kernels that it calls."""
+    multiplies: bool = False
+    """Whether these multiply matrices."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -235,6 +237,7 @@ class _Program:
             result_of(function),
             bool(self._deep),
             self._parts(),
+            self._kernels.multiply,
         )
 
     def _parts(self) -> Parts | None:
