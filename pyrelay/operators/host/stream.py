@@ -4,6 +4,7 @@ The program holds the iterable and its iterators as opaque values, `Iterable` an
 that can be done with them is an effect. An element's type is an attribute, its *description*:
 
     element ::= ("tensor", dtype, (dim, ...)) | ("size", dim) | ("tuple", (element, ...)) | ("str",)
+              | ("data", name, (element or dim, ...))
 
 A dim that is a string is a size that each element brings itself; a `Dim` is one that the program
 knows. The runtime checks every element against its description.
@@ -12,7 +13,7 @@ knows. The runtime checks every element against its description.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from ...diagnostics.source import NOWHERE
 from ...ir.dims import Dim
@@ -76,8 +77,14 @@ def describe_element(ty: Type, known: Collection[str]) -> tuple[Any, ...]:
             return ("tuple", tuple(describe_element(f, known) for f in fields))
         case StrType():
             return ("str",)
+        case AdtType(name, args) if name not in STREAM_DATA:
+            return ("data", name, tuple(_described_argument(a, known) for a in args))
         case _:
             raise ValueError(f"{show(ty)} cannot be read from an iterable")
+
+
+def _described_argument(arg: Type | Dim, known: Collection[str]) -> Any:
+    return _described(arg, known) if isinstance(arg, Dim) else describe_element(arg, known)
 
 
 def _described(dim: Dim, known: Collection[str]) -> Dim | str:
@@ -99,8 +106,14 @@ def element_type(description: tuple[Any, ...], own: Callable[[str], Dim]) -> Typ
             return SizeType(_dim(dim, own))
         case ("tuple", fields):
             return TupleType(tuple(element_type(f, own) for f in fields))
+        case ("data", name, args):
+            return AdtType(name, tuple(_argument(a, own) for a in args))
         case _:
             return STR
+
+
+def _argument(arg: Any, own: Callable[[str], Dim]) -> Type | Dim:
+    return element_type(arg, own) if _is_element(arg) else _dim(arg, own)
 
 
 def _dim(dim: Dim | str | int, own: Callable[[str], Dim]) -> Dim:
@@ -116,8 +129,15 @@ def _normal(description: Any) -> Any:
             return ("size", _size(dim))
         case ("tuple", fields):
             return ("tuple", tuple(_normal(f) for f in fields))
+        case ("data", name, args):
+            return ("data", name, tuple(_normal(a) if _is_element(a) else _size(a) for a in args))
         case _:
             return description
+
+
+def _is_element(arg: Any) -> TypeGuard[tuple[Any, ...]]:
+    """Return whether an argument of a data type is a type, not a size."""
+    return isinstance(arg, tuple)
 
 
 def _size(dim: Any) -> Dim | str:

@@ -10,6 +10,7 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from types import NoneType
 from typing import Any, Final, NoReturn, TypeAlias, final
@@ -35,6 +36,7 @@ from .schema import (
     Leaf,
     Maybe,
     Plan,
+    Schema,
     opened,
     transform,
 )
@@ -74,12 +76,12 @@ def _converted(binder: Binder, place: Place, value: Any, leaf: Leaf) -> Any:
     if not hasattr(value, "__iter__"):
         way = "pass what a `for` loop runs over: a DataLoader, a generator, a list"
         binder.wrong(place, value, way)
-    return Stream(value, binder.function, _element)
+    return Stream(value, partial(_element, binder.function, binder.schema))
 
 
-def _element(function: str, device: torch.device, ty: Type, value: Any) -> Any:
+def _element(function: str, schema: Schema, device: torch.device, ty: Type, value: Any) -> Any:
     """Return the host value of an element of a stream. Raises RunError."""
-    binder = Binder(function, device)
+    binder = Binder(function, device, schema)
     found = bound(binder, Parameter("x", ty, NOWHERE), value)
     binder.finish(())
     return found

@@ -21,8 +21,8 @@ from ..values.text import describe
 
 T = TypeVar("T")
 
-Bind: TypeAlias = Callable[[str, torch.device, Type, Any], Any]
-"""The host value of an element of a type on a device, for a function of a name. Raises RunError."""
+Bind: TypeAlias = Callable[[torch.device, Type, Any], Any]
+"""The host value of an element of a type on a device. Raises RunError."""
 
 
 class CallerRaised(BaseException):
@@ -47,8 +47,7 @@ def as_raised(run: Callable[[Sequence[Any]], T], values: Sequence[Any]) -> T:
 class Stream:
     """The host value of a parameter that is an iterable."""
 
-    def __init__(self, items: Iterable[Any], function: str, bind: Bind) -> None:
-        self._function: Final = function
+    def __init__(self, items: Iterable[Any], bind: Bind) -> None:
         self._bind: Final = bind
         self.storages: Final[set[int]] = set()
         """Where the elements given so far lay, so that no result shares memory with them."""
@@ -61,7 +60,7 @@ class Stream:
 
     def bound(self, device: torch.device, ty: Type, value: Any) -> Any:
         """Return the host value of an element. Raises RunError."""
-        return self._bind(self._function, device, ty, value)
+        return self._bind(device, ty, value)
 
     def in_script(self, step: Callable[[], T]) -> T:
         """Run code of the caller's. Raises CallerRaised."""

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...diagnostics.catalogue.signatures import UnreadableAnnotation
 from ...diagnostics.source import Span
-from ...ir.types import Type
+from ...ir.types import AdtType, Type, subtypes
 from ...operators.host.stream import STREAM_DATA, describe_element
+from ...prelude.library import library
 from ..program import Program
 
 
@@ -21,10 +22,13 @@ def stream_of(
     other sizes are those of one element.
     """
     program.adts.update(STREAM_DATA)
+    named = (t.name for t in subtypes(element) if isinstance(t, AdtType))
+    # The description is no type, so linking does not see what it mentions.
+    program.adts.update({n: library().adts[n] for n in named if n in library().adts})
     try:
         return describe_element(element, known)
     except ValueError as error:
-        way = "write tensors and numbers, and tuples of them, and give each size a name"
+        way = "write tensors, numbers and data, and tuples of them, and give each size a name"
         written = span.text.partition(":")[2].strip()
         place = Span(span.file, span.end - len(written), span.end)
         program.report(UnreadableAnnotation(place, written, str(error), way))

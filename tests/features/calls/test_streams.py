@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pytest
@@ -250,6 +251,75 @@ def test_an_iterable_is_no_static_argument_and_is_not_kept() -> None:
     compiled(tensors(2))
     compiled(iter(tensors(4)))
     assert compiled.cache_info().entries == 1
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Word(Generic[T]):
+    number: T
+
+
+@dataclass(frozen=True)
+class Pair(Generic[T]):
+    left: Tree[T]
+    right: Tree[T]
+
+
+Tree = Word[T] | Pair[T]
+
+
+@relay
+def added(tree: Tree[Int]) -> Int:
+    match tree:
+        case Word(number):
+            return number
+        case Pair(left, right):
+            return added(left) + added(right)
+
+
+@relay
+def data_of_all_kinds(
+    trees: Iterable[tuple[Tree[Int], str]],
+    rows: Iterable[list[Tensor[Float, (N,)]]],
+    ragged: Iterable[list[Tensor[Float, (Any,)]]],
+    options: Iterable[Float | None],
+) -> Float:
+    total = 0.0
+    for tree, name in trees:
+        if name == "counts":
+            total += added(tree)
+    for row in rows:
+        total += relay.stack(row).sum() * row[0].shape[0]
+    for row in ragged:
+        for x in row:
+            total += x.sum()
+    for option in options:
+        if option is not None:
+            total += option
+    return total
+
+
+@pytest.mark.parametrize("run", [data_of_all_kinds, data_of_all_kinds.interpret])
+def test_elements_may_be_data(run: Callable[..., Any]) -> None:
+    trees = [(Pair(Word(1), Word(2)), "counts"), (Word(50), "is left out")]
+    rows = [[torch.ones(2)] * 3, [torch.ones(5)]]
+    found = run(iter(trees), rows, [[torch.ones(2), torch.ones(3)], []], [None, 0.5])
+    assert found.item() == 3.0 + (2 * 6 + 5 * 5) + 5.0 + 0.5
+
+
+def test_an_iterable_of_data_can_be_written_down() -> None:
+    module = data_of_all_kinds.module
+    assert alpha_equal(parse_module(to_text(module)), module)
+    assert alpha_equal(from_json(to_json(module)), module)
+
+
+def test_an_element_that_is_no_value_of_the_data_type_is_named() -> None:
+    with pytest.raises(RunError) as caught:
+        data_of_all_kinds([(Word(1), "a"), (Word(1.5), "b")], [], [], [])
+    assert caught.value.codes == ("RL507",)
+    assert "element 1 of `trees`" in str(caught.value)
 
 
 @relay_model

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from pyrelay import Dim, Float, Int, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
 
 B = Dim("B")
 WORDS, SIZE = 10, 6
@@ -60,6 +63,17 @@ def batch_loss(trees: list[Tree], labels: Tensor[Int, (B,)]) -> Float:
     return sum(loss(tree, label) for tree, label in zip(trees, labels)) / len(trees)
 
 
+@relay
+def train(model: Model[classify], data: Iterable[tuple[list[Tree], Tensor[Int, (B,)]]]) -> Float:
+    total, steps = 0.0, 0
+    for trees, labels in data:
+        value, grads = relay.value_and_grad(model, batch_loss, (trees, labels))
+        relay.update_model_params(model, grads, lr=0.1)
+        total += value
+        steps += 1
+    return total / steps
+
+
 class Reference(torch.nn.Module):
     def __init__(self, state: dict[str, torch.Tensor]) -> None:
         super().__init__()
@@ -105,19 +119,38 @@ def collate(samples: list[tuple[Tree, int]]) -> tuple[list[Tree], torch.Tensor]:
     return [tree for tree, _ in samples], torch.tensor([label for _, label in samples])
 
 
-def test_training_from_a_loader_of_trees_takes_the_steps_of_torch() -> None:
-    model = relay.create_model(classify, seed=0)
-    reference = Reference(model.state_dict())
-    descent = torch.optim.SGD(reference.parameters(), lr=0.1)
-    loader = DataLoader([sample(i) for i in range(24)], batch_size=4, collate_fn=collate)
-    for trees, labels in loader:
+def loader() -> DataLoader[Any]:
+    return DataLoader([sample(i) for i in range(24)], batch_size=4, collate_fn=collate)
+
+
+def train_in_a_script(model: torch.nn.Module) -> torch.Tensor:
+    values: list[torch.Tensor] = []
+    for trees, labels in loader():
         value, grads = relay.value_and_grad(model, batch_loss, (trees, labels))
         relay.update_model_params(model, grads, lr=0.1)
+        values.append(value)
+    return torch.stack(values).mean()
+
+
+def train_by_torch(reference: Reference) -> torch.Tensor:
+    descent = torch.optim.SGD(reference.parameters(), lr=0.1)
+    values: list[torch.Tensor] = []
+    for trees, labels in loader():
         descent.zero_grad()
-        expected = reference(trees, labels)
-        expected.backward()
+        value = reference(trees, labels)
+        value.backward()
         descent.step()
-        torch.testing.assert_close(value, expected.detach())
+        values.append(value.detach())
+    return torch.stack(values).mean()
+
+
+@pytest.mark.parametrize("training", [train_in_a_script, lambda model: train(model, loader())])
+def test_training_from_a_loader_of_trees_takes_the_steps_of_torch(
+    training: Callable[[Any], torch.Tensor],
+) -> None:
+    model = relay.create_model(classify, seed=0)
+    reference = Reference(model.state_dict())
+    torch.testing.assert_close(training(model), train_by_torch(reference))
     for name, ours in model.state_dict().items():
         theirs = reference.state[name.replace(".", "/")].detach()
         torch.testing.assert_close(ours, theirs, msg=name)
