@@ -163,15 +163,15 @@ class Group:
         return sorted(name for name in self.__dict__ if not name.startswith("_"))
 
     def __getattr__(self, name: str) -> Any:
-        raise _missing(dir(self), f"relay.{self.__dict__.get('_name')}", name)
+        raise _missing(self, f"relay.{self.__dict__.get('_name')}", name)
 
 
-def _missing(members: Iterable[str], owner: str, name: str) -> AttributeError:
+def _missing(namespace: object, owner: str, name: str) -> AttributeError:
     """Return what to raise for a name that a namespace does not have. Python asks for names with
     underscores on its own account."""
     if name.startswith("_"):
         return AttributeError(f"{owner} has no {name}", name=name, obj=None)
-    near = nearest(name, members, f"{owner}.")
+    near = nearest(name, dir(namespace), f"{owner}.")
     instead = OF_NAMESPACES.get(name)
     return MissingNameError(UnknownAttribute(NOWHERE, f"`{owner}`", name, near, instead))
 
@@ -213,7 +213,7 @@ class Namespace:
         return "<pyrelay.relay>"
 
     def __getattr__(self, name: str) -> Any:
-        raise _missing(dir(self), "relay", name)
+        raise _missing(self, "relay", name)
 
 
 def _relay_model(function: Callable[P, R]) -> RelayModel[P, R]:

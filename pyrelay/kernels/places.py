@@ -25,6 +25,8 @@ class Places:
         self._sizes: Final[dict[str, Dim]] = {}
         self._least: Final[dict[str, int]] = {}
         self._simple: Final[dict[DimAtom, Dim]] = {}
+        self._simplified: Final[dict[Dim, Dim]] = {}
+        """Dims simplified by the coordinates that there are: most places are asked for again."""
 
     def coordinate(self, name: str, size: Dim) -> Dim:
         """Return a new coordinate of a dim of a size; names are unlike those of sizes.
@@ -35,6 +37,7 @@ class Places:
             return ZERO
         self._sizes[name] = size
         self._learn(size)
+        self._simplified.clear()
         return Dim.of(name)
 
     def size(self, coordinate: str) -> Dim | None:
@@ -49,6 +52,12 @@ class Places:
         """Return an equal dim with fewer divisions."""
         if not any(isinstance(a, DimOp) for m, _ in dim.terms for a in m):
             return dim
+        found = self._simplified.get(dim)
+        if found is None:
+            found = self._simplified[dim] = self._with_fewer_divisions(dim)
+        return found
+
+    def _with_fewer_divisions(self, dim: Dim) -> Dim:
         total = ZERO
         for monomial, coefficient in dim.terms:
             term = Dim.of(coefficient)

@@ -47,8 +47,7 @@ class KernelCode:
         the kernels of one group."""
         self.terms: Final = terms
         self._reserved: Final = reserved
-        name = _ascii(_name(function)) + suffix
-        self.name: Final = f"{name}_kernel" if name in reserved else name
+        self.name: Final = kernel_name(function, reserved, suffix)
         self.operands: Final = tuple(p.name for p in function.params)
         self.arguments: Final[dict[Argument, str]] = {}
         self._taken: Final[set[str]] = {self.name}
@@ -105,12 +104,11 @@ class KernelCode:
         return f"{self.comment_sign} {where}  {span.file.line(span.line).strip()}{why}"
 
 
-def _name(function: Function) -> str:
+def kernel_name(function: Function, reserved: Collection[str], suffix: str = "") -> str:
     """Return what profilers call a kernel: its function's own name, or those of what it gives."""
-    if function.name:
-        return function.name
     given = [r.name for r in results_of(function.body) if isinstance(r, Var)]
-    return "_".join(["kernel", *given[:_NAMED]])
+    name = _ascii(function.name or "_".join(["kernel", *given[:_NAMED]])) + suffix
+    return f"{name}_kernel" if name in reserved else name
 
 
 def _ascii(name: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from ...ir.op import Op
 from ...kernels.calling import Layout
 from ...kernels.groups import Group, Kind
+from ...kernels.plans.code import kernel_name
 from ..math import Target
 from ..products import lower_call
 from .contraction import lower_contraction
+from .emit import KEYWORDS
 from .kernel import Kernel
 from .pointwise import lower_pointwise, lower_updates
 from .rows import lower_rows
@@ -40,3 +43,10 @@ def lower(
         case Kind.CONTRACTION:
             made = lower_contraction(group, layout, target, name, routed=routed, keeps=keeps)
             return (made,)
+
+
+def own_name(group: Group) -> str:
+    """Return the name of the last kernel of a group that is given none."""
+    if group.call is not None and isinstance(group.call.callee, Op):
+        return group.call.callee.name
+    return kernel_name(group.function, KEYWORDS)

@@ -9,6 +9,7 @@ range. Kernels that overwrite an operand do not run after one that failed.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
@@ -30,7 +31,7 @@ from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep
 from ..math import Target, element_of
 from .kernel import Kernel, Route
 from .library import LIBRARY, USE_LIBRARY
-from .lower import lower
+from .lower import lower, own_name
 from .parts import in_parts
 
 FREE: Final = (TupleStep, PartStep, SizeStep)
@@ -133,9 +134,11 @@ class _Writer:
         self._made: Final[dict[tuple[str, Layout], tuple[Kernel, ...]]] = {}
         self._refused: Final[dict[str, str]] = {}
         self._names: Final[set[str]] = set()
+        self._numbers_of: Final[defaultdict[str, int]] = defaultdict(lambda: 1)
+        """The number behind the last kernel of a name."""
         self._integers: Final[dict[Integer | Offset, int]] = {}
         self._numbers: Final[dict[int, int]] = {}
-        self._scratch: Final[list[Made]] = []
+        self._scratch: Final[dict[Made, int]] = {}
         self._in_arena: Final[set[int]] = set()
         self._addresses: Final[dict[int, tuple[str, str]]] = {}
         """The variables of a piece: where values lie, by name and text."""
@@ -183,10 +186,8 @@ class _Writer:
         if key not in self._made:
             try:
                 group = self._kernels[step.name].group
-                made = lower(group, layout, self._target, routed=True)
-                name = made[-1].name
-                if name in self._names:
-                    made = lower(group, layout, self._target, self._fresh(name), routed=True)
+                name = self._fresh(own_name(group))
+                made = lower(group, layout, self._target, name, routed=True)
             except NoKernel as error:
                 self._refused[step.name] = str(error)
                 return None
@@ -194,11 +195,13 @@ class _Writer:
             self._made[key] = made
         return self._made[key]
 
-    def _fresh(self, name: str) -> str:
-        number = 2
-        while f"{name}_{number}" in self._names:
-            number += 1
-        return f"{name}_{number}"
+    def _fresh(self, wish: str) -> str:
+        """Return a name that no kernel has, like the one wished for."""
+        name = wish
+        while name in self._names:
+            self._numbers_of[wish] += 1
+            name = f"{wish}_{self._numbers_of[wish]}"
+        return name
 
     def _piece(self, piece: Piece, found: Mapping[int, tuple[Kernel, ...]]) -> str:
         self._addresses.clear()
@@ -264,9 +267,7 @@ class _Writer:
 
     def _scratch_number(self, number: int, argument: Scratch) -> int:
         made = Made(number, argument)
-        if made not in self._scratch:
-            self._scratch.append(made)
-        return self._scratch.index(made)
+        return self._scratch.setdefault(made, len(self._scratch))
 
     def _integer(self, number: int, step: KernelStep, argument: Size | Stride | Route) -> int:
         return self._integers.setdefault(Integer(number, argument), len(self._integers))
