@@ -39,6 +39,7 @@ from ..operators.host.debugging import is_debugged
 class CallSite:
     """A direct call: who makes it, and whether it is in tail position there."""
 
+    call: Call
     caller: Planned
     is_tail: bool
 
@@ -184,9 +185,9 @@ class Plan:
             case Constructor():
                 pass
             case GlobalVar(name):
-                self._global(name).sites.append(CallSite(owner, is_tail))
+                self._global(name).sites.append(CallSite(call, owner, is_tail))
             case Var() as var if var in self.by_var:
-                self.by_var[var].sites.append(CallSite(owner, is_tail))
+                self.by_var[var].sites.append(CallSite(call, owner, is_tail))
             case callee:
                 owner.calls_unknown = True
                 self._pending.append((callee, owner, False))

@@ -17,7 +17,7 @@ from .reading import bindings_of
 WIDE: Final = 2**31
 """Places of tensors with so many elements need 64 bits."""
 
-_LEAST: Final = 8
+LEAST_UNIT: Final = 8
 """So many float32 are 32 bytes, the least that is read from memory."""
 
 
@@ -56,7 +56,9 @@ def unit_of(value: Any) -> int | None:
     if form_of(value) is not Form.STRIDED:
         return None
     axes = zip(range(value.dim()), value.shape, value.stride(), strict=True)
-    return max((axis for axis, size, step in axes if step == 1 and size >= _LEAST), default=None)
+    return max(
+        (axis for axis, size, step in axes if step == 1 and size >= LEAST_UNIT), default=None
+    )
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:

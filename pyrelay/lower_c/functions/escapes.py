@@ -14,6 +14,7 @@ from typing import Final, final
 from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
 from ...ir.traverse import post_order
 from ...kernels.function_plan import Plan, Planned
+from .views import is_alias
 
 
 @final
@@ -72,6 +73,8 @@ class Escapes:
                 yield from fields
             case TupleGet(whole, _):
                 yield whole
+            case Call(args=(source,)) if is_alias(value):
+                yield source
             case _:
                 yield from _ends(value)
 

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Final, Protocol, final
 
 from ...diagnostics.source import BUILTIN, Span
-from ...ir.dims import Dim, DimVar
+from ...ir.dims import ZERO, Dim, DimVar
 from ...ir.expr import (
     Call,
     Constant,
@@ -25,7 +25,7 @@ from ...ir.expr import (
 )
 from ...ir.op import Host, Op
 from ...ir.types import UNIT, AdtType, SizeType, TensorType, TupleType, Type
-from ...kernels.calling import Scratch
+from ...kernels.calling import Scratch, Stride
 from ...kernels.function_plan import Planned
 from ...operators.host.failing import check, fail, no_element
 from ...operators.host.sizes import as_bound, dim_size, size
@@ -39,12 +39,14 @@ from .kernel_calls import (
     dim_text,
     is_tensor,
     kernel_lines,
+    no_stride,
     operands_of,
     parts_of,
     sizes_inside,
     tensor_bytes,
 )
 from .numbers import NumberWriter, literal
+from .views import Lying, Strided, lying_of
 
 _KEYWORDS: Final = """
     auto break case char const continue default do double else enum extern float for goto if
@@ -106,9 +108,13 @@ class Unit(Protocol):
         """Return whether a variable escapes into data, or the result of a function."""
         ...
 
-    def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
-        """Return the C functions of a kernel of tensors; none for any other function. Raises
-        NotInC."""
+    def is_kernel(self, planned: Planned) -> bool:
+        """Return whether a function is a kernel of tensors."""
+        ...
+
+    def kernels(self, planned: Planned, lying: Sequence[Lying | None] = ()) -> tuple[Kernel, ...]:
+        """Return the C functions of a kernel of tensors. `lying` are its operands where they do not
+        lie row by row; empty if all do. Raises NotInC."""
         ...
 
     def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
@@ -145,6 +151,7 @@ class ExpressionWriter:
         self._planned: Final = planned
         self._names: Final = Names()
         self._values: Final[dict[Var, str]] = {}
+        self._views: Final[dict[Var, Strided]] = {}
         self._sizes: Final[dict[Dim, str]] = {}
         self._lines: list[str] = []
         self._around: Around | None = None
@@ -205,6 +212,8 @@ class ExpressionWriter:
         match atom:
             case Var() if atom in self._values:
                 return self._values[atom]
+            case Var() if atom in self._views:
+                return self._operator(self._views[atom].call, atom.name)
             case Constant(value=bool() | int() | float() as number):
                 dtype = number_dtype(type_of(atom))
                 assert dtype is not None
@@ -249,9 +258,8 @@ class ExpressionWriter:
                 return self._called(call, callee)
 
     def _called(self, call: Call, callee: Planned) -> str | None:
-        kernels = self._unit.kernels(callee)
-        if kernels:
-            return self._kernel(call, callee, kernels)
+        if self._unit.is_kernel(callee):
+            return self._kernel(call, callee)
         args = ["s"]
         if self._unit.is_deep(callee):
             before = "waiting" if self._unit.is_deep(self._planned) else "s->first_waiting"
@@ -267,8 +275,13 @@ class ExpressionWriter:
         self.line(f"{text};")
         return None
 
-    def _kernel(self, call: Call, callee: Planned, made: tuple[Kernel, ...]) -> str:
+    def _kernel(self, call: Call, callee: Planned) -> str:
         """Write the call of a kernel, and return the expression of its results."""
+        views = [self._views.get(a) if isinstance(a, Var) else None for a in call.args]
+        try:
+            made = self._unit.kernels(callee, [view and view.lying for view in views])
+        except NotInC:
+            made, views = self._unit.kernels(callee), [None for _ in views]
         inside = {dim: self.size(own) for dim, own in sizes_inside(callee.function, call).items()}
         for param, arg in zip(callee.function.params, call.args, strict=True):
             ty = type_of(param)
@@ -278,9 +291,17 @@ class ExpressionWriter:
         def size_inside(dim: Dim) -> str:
             return dim_text(dim, inside.get)
 
-        args = [self._atom(a) if type_of(a) != UNIT else "" for a in call.args]
+        def stride(argument: Stride) -> str:
+            view = views[argument.operand]
+            assert view is not None
+            return self.size(view.lying.strides[argument.axis])
+
+        args = [
+            view.address if view is not None else self._atom(a) if type_of(a) != UNIT else ""
+            for a, view in zip(call.args, views, strict=True)
+        ]
         ty = result_of(callee.function)
-        names = self._run(made, args, parts_of(ty), callee.name, size_inside)
+        names = self._run(made, args, parts_of(ty), callee.name, size_inside, stride)
         if not isinstance(ty, TupleType):
             return names[0]
         return f"({self._unit.types.name(type_of(call))}){{{', '.join(names)}}}"
@@ -292,9 +313,10 @@ class ExpressionWriter:
         results: Sequence[Type],
         wish: str,
         size: Callable[[Dim], str],
+        stride: Callable[[Stride], str],
     ) -> list[str]:
         """Write the call of the C of a kernel, and return the names of its results; `size` is the
-        expression of a dim of the kernel."""
+        expression of a dim of the kernel, `stride` that of a stride of an operand."""
         names: list[str] = []
         addresses: list[str] = []
         for ty in results:
@@ -317,7 +339,7 @@ class ExpressionWriter:
         def kept(kernel: Kernel) -> Hoisted | None:
             return self._hoisted(kernel, args, size)
 
-        for line in kernel_lines(made, args, addresses, scratch, size, kept):
+        for line in kernel_lines(made, args, addresses, scratch, size, kept, stride):
             self.line(line)
         return names
 
@@ -394,9 +416,12 @@ class ExpressionWriter:
     def _operator(self, call: Call, wish: str) -> str:
         ty = type_of(call)
         if any(is_tensor(t) for t in (ty, *map(type_of, call.args))):
+            lying = lying_of(call)
+            if lying is not None and lying.is_row_by_row:
+                return self._behind(call, lying)
             made = self._unit.kernels_of_call(call)
             args = operands_of(call, self._atom)
-            return self._run(made, args, (ty,), wish, self.size)[0]
+            return self._run(made, args, (ty,), wish, self.size, no_stride)[0]
         if not all(map(_is_numeric, (ty, *map(type_of, call.args)))):
             assert isinstance(call.callee, Op)
             raise NotInC(f"it calls `{call.callee.name}`")
@@ -407,6 +432,12 @@ class ExpressionWriter:
             return f"({self._unit.types.name(ty)}){{{', '.join(text for text, _ in results)}}}"
         ((text, _),) = results
         return text
+
+    def _behind(self, call: Call, lying: Lying) -> str:
+        """Return the address of the first element of a view."""
+        (source,) = call.args
+        address = self._atom(source)
+        return address if lying.offset == ZERO else f"({address} + {self.size(lying.offset)})"
 
     def _comment(self, span: Span) -> None:
         """Show the line of the user's that the next lines come from, once."""

@@ -46,6 +46,7 @@ from ...kernels.reading import results_of
 from ..math import element_of, host_target
 from ..text import Kernel, Parts, in_parts, lower
 from .c_types import NotInC, number_dtype
+from .views import Lying
 
 
 @final
@@ -54,7 +55,7 @@ class Kernels:
 
     def __init__(self, groups: Mapping[str, Group]) -> None:
         self._groups: Final = dict(groups)
-        self._made: Final[dict[str, tuple[Kernel, ...]]] = {}
+        self._made: Final[dict[tuple[str, Layout], tuple[Kernel, ...]]] = {}
 
     def is_kernel(self, name: str) -> bool:
         """Return whether a global function is a kernel that works on tensors; one of numbers is
@@ -66,24 +67,23 @@ class Kernels:
         types = [*(type_of(p) for p in function.params), *parts_of(function.result)]
         return any(number_dtype(t) is None for t in types)
 
-    def of(self, name: str) -> tuple[Kernel, ...]:
-        """Return the C functions of a kernel. Raises NotInC."""
-        if name not in self._made:
-            kernel = KernelFunction(name, self._groups[name])
-            if kernel.overwritten:
-                raise NotInC("it changes tensors in place")
-            forms = [
-                Form.CONTIGUOUS if number_dtype(type_of(p)) is None else Form.NUMBER
-                for p in kernel.function.params
-            ]
+    def of(self, name: str, lying: Sequence[Lying | None] = ()) -> tuple[Kernel, ...]:
+        """Return the C functions of a kernel. `lying` are its operands where they do not lie row by
+        row; empty if all do. Raises NotInC."""
+        kernel = KernelFunction(name, self._groups[name])
+        if kernel.overwritten:
+            raise NotInC("it changes tensors in place")
+        layout = _layout(kernel, lying)
+        if (name, layout) not in self._made:
             symbol = name.replace(".", "_")
+            if layout.units:
+                symbol = f"{symbol}_v{len(self._made) + 1}"
             try:
-                layout = Layout(tuple(forms))
                 made = lower(kernel.group, layout, host_target(), symbol, keeps=True)
             except NoKernel as why:
                 raise NotInC(f"{name} has no C: {why}") from why
-            self._made[name] = made
-        return self._made[name]
+            self._made[name, layout] = made
+        return self._made[name, layout]
 
     def of_call(self, call: Call) -> tuple[Kernel, ...]:
         """Return the C function of a call of an operator on tensors, such as a view, as a kernel of
@@ -102,12 +102,23 @@ class Kernels:
     @property
     def multiply(self) -> bool:
         """Whether kernels that were written multiply matrices."""
-        return any(self._groups[name].kind is Kind.CONTRACTION for name in self._made)
+        return any(self._groups[name].kind is Kind.CONTRACTION for name, _ in self._made)
 
     def parts(self) -> Parts | None:
         """Return the kernels as text; None if there are none."""
         kernels = [kernel for made in self._made.values() for kernel in made]
         return in_parts(kernels, host_target()) if kernels else None
+
+
+def _layout(kernel: KernelFunction, lying: Sequence[Lying | None]) -> Layout:
+    forms = [
+        Form.CONTIGUOUS if number_dtype(type_of(p)) is None else Form.NUMBER
+        for p in kernel.function.params
+    ]
+    if not any(lying):
+        return Layout(tuple(forms))
+    found = [f if own is None else Form.STRIDED for f, own in zip(forms, lying, strict=True)]
+    return Layout(tuple(found), units=tuple(None if own is None else own.unit for own in lying))
 
 
 def _alone(call: Call) -> Function:
@@ -178,10 +189,12 @@ def kernel_lines(
     scratch: Callable[[Scratch], str],
     size: Callable[[Dim], str],
     kept: Callable[[Kernel], Hoisted | None],
+    stride: Callable[[Stride], str],
 ) -> list[str]:
     """Return the lines that call a kernel: `args` are the expressions of its operands, `results`
     the addresses of its results, `scratch` makes room, `size` is the expression of one of its
-    dims, and `kept` returns where it keeps operands packed from call to call."""
+    dims, `kept` returns where it keeps operands packed from call to call, and `stride` is the
+    expression of a stride of an operand."""
 
     lines: list[str] = []
     for kernel in made:
@@ -191,7 +204,7 @@ def kernel_lines(
         def room(argument: Scratch, rooms: Mapping[Scratch, str] = rooms) -> str:
             return rooms[argument] if argument in rooms else scratch(argument)
 
-        texts = [_argument(a, args, results, room, size) for a in kernel.arguments]
+        texts = [_argument(a, args, results, room, size, stride) for a in kernel.arguments]
         for argument, text in zip(kernel.arguments, texts, strict=True):
             if isinstance(argument, Written | Scratch) and argument.starts_zero:
                 count = bytes_of(argument.shape, argument.dtype, size)
@@ -204,12 +217,18 @@ def kernel_lines(
     return lines
 
 
+def no_stride(argument: Stride) -> str:
+    """Refuse the stride of an operand that lies row by row."""
+    raise AssertionError(argument)
+
+
 def _argument(
     argument: Argument,
     args: Sequence[str],
     results: Sequence[str],
     scratch: Callable[[Scratch], str],
     size: Callable[[Dim], str],
+    stride: Callable[[Stride], str],
 ) -> str:
     """Return the expression of an argument of a kernel."""
     match argument:
@@ -223,7 +242,9 @@ def _argument(
             return args[operand]
         case Size(dim):
             return size(dim)
-        case Stride() | Written():
+        case Stride():
+            return stride(argument)
+        case Written():
             raise NotInC("it changes tensors in place")
 
 

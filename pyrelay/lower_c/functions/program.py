@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
@@ -14,9 +14,12 @@ from ...ir.module import Module
 from ...ir.traverse import post_order
 from ...ir.types import SizeType, TensorType, TupleType, Type, show
 from ...kernels.function_plan import Plan, Planned
+from ...kernels.fusion.segments import CALLS
 from ...kernels.groups import Group
 from ...kernels.outlined import outlined_of
 from ...passes.closures import NotFirstOrder, first_order
+from ...passes.simplify.dce import remove_dead
+from ...passes.simplify.fold import fold
 from ...passes.simplify.inline import inline_calls
 from ..text import Kernel, Parts
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
@@ -24,6 +27,7 @@ from .escapes import Escapes
 from .expressions import Names, dim_params, result_of
 from .kernel_calls import Kernels, dim_text, is_tensor, tensor_bytes
 from .support import SUPPORT, helpers_of
+from .views import Lying
 from .writer import BodyWriter
 
 MOST_NODES: Final = 20_000
@@ -71,7 +75,9 @@ def c_text(module: Module, entry: str) -> CText:
     """Return a global function, and all that it calls, in C; regions stand in their places, since
     all is launched as one. Raises NotInC."""
     outlined = outlined_of(module)
-    module = inline_calls(module, [name for name in outlined.regions if name != entry])
+    calls = (name for name in module.functions if name.startswith(CALLS))
+    module = inline_calls(module, [n for n in (*outlined.regions, *calls) if n != entry])
+    module = remove_dead(fold(module), entry)
     plan = Plan(module, entry)
     if not all(map(_is_first_order, plan.functions())):
         try:
@@ -130,11 +136,7 @@ class _Program:
         self.types: Final = CTypes(plan.module.adts)
         self._escapes: Final = Escapes(self._plan)
         self._kernels: Final = Kernels(kernels)
-        units = [
-            p
-            for p in self._plan.functions()
-            if p.place is None and not (p.owner is None and self._kernels.is_kernel(p.name))
-        ]
+        units = [p for p in self._plan.functions() if p.place is None and not self.is_kernel(p)]
         self._check(units)
         nodes = (n for p in units for n in post_order(p.function) if isinstance(n, Var))
         self.has_tensors: Final = any(is_tensor(type_of(n)) for n in nodes)
@@ -199,12 +201,14 @@ class _Program:
         """Return whether a variable escapes into data, or the result of a function."""
         return self._escapes.has(place)
 
-    def kernels(self, planned: Planned) -> tuple[Kernel, ...]:
-        """Return the C functions of a kernel of tensors; none for any other function. Raises
-        NotInC."""
-        if planned.owner is not None or not self._kernels.is_kernel(planned.name):
-            return ()
-        return self._kernels.of(planned.name)
+    def is_kernel(self, planned: Planned) -> bool:
+        """Return whether a function is a kernel of tensors."""
+        return planned.owner is None and self._kernels.is_kernel(planned.name)
+
+    def kernels(self, planned: Planned, lying: Sequence[Lying | None] = ()) -> tuple[Kernel, ...]:
+        """Return the C functions of a kernel of tensors. `lying` are its operands where they do not
+        lie row by row; empty if all do. Raises NotInC."""
+        return self._kernels.of(planned.name, lying)
 
     def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
         """Return the C functions of a call of an operator on tensors. Raises NotInC."""

@@ -41,6 +41,7 @@ from .c_types import NotInC, declared, leaves_of, number_dtype
 from .expressions import Around, ExpressionWriter, Unit, dim_params, result_of
 from .kernel_calls import is_tensor, tensor_bytes
 from .numbers import literal
+from .views import Strided, lying_of, read_where_they_lie
 
 DEEPEST: Final = 100
 """How many blocks may lie in each other; compilers allow more than twice as many."""
@@ -80,7 +81,12 @@ class BodyWriter(ExpressionWriter):
         self._labels: Final[set[str]] = set()
         self._blocks: Final[dict[Planned, _Loop]] = {}
         self._pending: Final[list[Planned]] = []
+        self._read_where_they_lie: Final = read_where_they_lie(planned.function, self._is_kernel)
         self._depth = 0
+
+    def _is_kernel(self, call: Call) -> bool:
+        callee = self._unit.callee(call)
+        return callee is not None and self._unit.is_kernel(callee)
 
     # The function.
 
@@ -91,9 +97,14 @@ class BodyWriter(ExpressionWriter):
         main = self._block(self._planned, declared=True)
         start: list[str] = []
         if self._planned.has_jumps:
+            known = frozenset((*self._unchanged(), *self._sizes.values()))
+            self._around = Around(known, [])
             with self._nested() as start:
                 main = self._blocks[self._planned] = self._carrying(main)
         bodies = [(main, self._body_of(main, function))]
+        if self._around is not None:
+            start[:0] = self._around.lines
+            self._around = None
         while self._pending:
             loop = self._blocks[self._pending.pop(0)]
             bodies.append((loop, self._body_of(loop, loop.planned.function)))
@@ -124,6 +135,13 @@ class BodyWriter(ExpressionWriter):
             own.append(declared(types.name(type_of(param)), self._values[param]))
         result = declared(types.name(result_of(function)), self._unit.c_name(self._planned))
         return f"static {result}({', '.join(own)})"
+
+    def _unchanged(self) -> Iterator[str]:
+        """Yield the names of the parameters that all jumps to the beginning leave as they are."""
+        own = [s for s in self._planned.sites if self._unit.jumps_to(s.caller.home, self._planned)]
+        for index, param in enumerate(self._planned.function.params):
+            if param in self._values and all(s.call.args[index] is param for s in own):
+                yield self._values[param]
 
     def _block(self, planned: Planned, *, declared: bool) -> _Loop:
         """Return the block of a function that is jumped to, which is written later."""
@@ -195,6 +213,8 @@ class BodyWriter(ExpressionWriter):
             yield self._end(value, exit_)
             return
         self._comment(value.span)
+        if var in self._read_where_they_lie and not escapes and self._strided(var, value):
+            return
         with self._making(escapes=escapes):
             text = self._simple(value, var.name)
         if text is None or type_of(var) == UNIT:
@@ -207,6 +227,15 @@ class BodyWriter(ExpressionWriter):
         head = f"{c_type}const" if c_type.endswith("*") else f"const {c_type}"
         self.line(f"{head} {name} = {text};")
         self._bind(var, name)
+
+    def _strided(self, var: Var, value: Expr) -> bool:
+        """Let a view be read where it lies, if it can be; return whether it is."""
+        lying = lying_of(value)
+        if lying is None or lying.is_row_by_row:
+            return False
+        assert isinstance(value, Call)
+        self._views[var] = Strided(self._behind(value, lying), lying, value)
+        return True
 
     def _target(self, var: Var) -> str | None:
         """Declare the variable that a branch or a loop assigns."""
@@ -321,9 +350,10 @@ class BodyWriter(ExpressionWriter):
         a round makes besides is forgotten when it ends."""
         if not self._unit.has_tensors:
             return loop
+        known = frozenset[str]() if self._around is None else self._around.known
         for param, name in zip(loop.planned.function.params, loop.params, strict=True):
             ty = type_of(param)
-            if self._unit.escapes(param):
+            if self._unit.escapes(param) or name in known:
                 continue
             if isinstance(ty, TupleType) and any(is_tensor(t) for _, t in leaves_of(ty)):
                 raise NotInC("a loop carries a tuple with a tensor in it")
