@@ -50,7 +50,7 @@ from ..models.optimizers import STAND_IN, OptimizerUse
 from ..models.passed_models import known_of, list_of, note_known
 from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
-from ..names.alias_check import Origin, is_grown, origin, shared_by
+from ..names.alias_check import Origin, is_grown, items_assigned, origin, shared_by
 from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
 from ..names.closures import note_lambdas
@@ -114,7 +114,7 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
             if isinstance(target, ast.Tuple | ast.List):
                 _note_holders(cx, target, found)
             elif _is_element(cx, target):
-                hold_elements(cx, value)
+                hold_elements(cx, value, items_assigned(cx, [target]))
 
 
 def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
@@ -226,16 +226,18 @@ def _assign_each(
         var = Var(hint, span=cx.span(target))
         code.bind(var, expr)
         found.append(var)
+    own = items_assigned(cx, targets)
+    for target, value in zip(targets, values, strict=True):
+        if _is_element(cx, target):
+            hold_elements(cx, value, own)
     for target, value, expr, record in zip(targets, values, found, records, strict=True):
         if isinstance(target, ast.Name) and target.id in cx.grown:
             bind_grown(cx, target, value, expr, code)
         else:
             yield bind_target(cx, target, expr, code)
             _note_records(cx, target, [record])
-    for target, value, place in zip(targets, values, origins, strict=True):
-        if _is_element(cx, target):
-            hold_elements(cx, value)
-        elif not isinstance(target, ast.Subscript):  # an item of a tensor is a copy
+    for target, place in zip(targets, origins, strict=True):
+        if not isinstance(target, ast.Subscript):  # an item of a tensor is a copy
             _note_holders(cx, target, place)
 
 

@@ -244,12 +244,13 @@ def hold_stored(cx: Context, node: ast.Call) -> None:
     cx.hold(stored, ELSEWHERE)
 
 
-def hold_elements(cx: Context, value: ast.expr) -> None:
-    """Note that a list may hold the lists and tensors of the names in a value from here on."""
+def hold_elements(cx: Context, value: ast.expr, own: Collection[str] = ()) -> None:
+    """Note that a list may hold the lists and tensors of the names in a value from here on, parts
+    of its `own` excepted."""
     hold_lists(cx, value)
     if cx.writes_items:
-        tensors = [(n.id, cx.span(n)) for n in shared_by(cx, value) if n.id not in cx.grown]
-        cx.hold(iter(tensors), "its tensor goes to a list here")
+        tensors = [n for n in shared_by(cx, value, own) if n.id not in cx.grown]
+        cx.hold(((n.id, cx.span(n)) for n in tensors), "its tensor goes to a list here")
 
 
 def hold_added(cx: Context, value: ast.expr) -> None:

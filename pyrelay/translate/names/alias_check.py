@@ -9,7 +9,7 @@ functions that it calls.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, final
 
 from ...ir.traverse import run
@@ -73,11 +73,12 @@ def lists_shared(cx: Context, node: ast.expr) -> Sharing:
     return run(shares(_Here(cx, lists=True), node))
 
 
-def shared_by(cx: Context, node: ast.expr) -> Iterator[ast.Name]:
-    """Return the local names whose tensors the value of an expression may hold."""
+def shared_by(cx: Context, node: ast.expr, own: Collection[str] = ()) -> Iterator[ast.Name]:
+    """Return the local names whose tensors the value of an expression may hold; parts of those in
+    `own` do not count."""
     found = run(shares(_Here(cx, lists=False), node))
-    local = {s.name for s in found if cx.env.find(s.name) is not None}
-    return mentions(node, local)
+    counted = (s.name for s in found if not (s.part and s.name in own))
+    return mentions(node, {n for n in counted if cx.env.find(n) is not None})
 
 
 class Origin(NamedTuple):
@@ -128,8 +129,8 @@ def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     found: dict[str, Holder] = {}
     for stmt in statements_in(body):
         value = stored_by(cx, stmt)
-        own = _items_assigned(stmt)
-        shared = [] if value is None else [n for n in shared_by(cx, value) if n.id not in own]
+        own = items_assigned(cx, stmt.targets) if isinstance(stmt, ast.Assign) else ()
+        shared = [] if value is None else list(shared_by(cx, value, own))
         for name in shared:
             found.setdefault(name.id, Holder(cx.span(name), "its tensor goes elsewhere here"))
         for target in bound_by(stmt, items=False) if shared else ():
@@ -137,15 +138,13 @@ def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     return {name: holder for name, holder in found.items() if name not in cx.grown}
 
 
-def _items_assigned(stmt: ast.stmt) -> set[str]:
-    """Return the names of which a statement assigns items and nothing else: an item that comes from
-    another of these names goes nowhere else."""
-    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+def items_assigned(cx: Context, targets: Iterable[ast.expr]) -> frozenset[str]:
+    """Return the names of which an assignment to targets assigns items and nothing else, if they
+    are one name, or lists: an item that comes from one of them is nowhere else afterwards."""
     each = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
-    if not all(isinstance(e, ast.Subscript) for e in each):
-        return set()
-    bases = [e.value for e in each if isinstance(e, ast.Subscript)]
-    return {b.id for b in bases if isinstance(b, ast.Name)}
+    bases = {ast.unparse(e.value) if isinstance(e, ast.Subscript) else "" for e in each}
+    is_known = len(bases) == 1 or bases <= {*cx.list_names, *cx.grown}
+    return frozenset(bases) if is_known else frozenset()
 
 
 def lists_aliased(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:

@@ -264,3 +264,39 @@ def sorted_in_place(xs: list[Float], x: Tensor[Float, (2,)]) -> list[Float]:
 def test_elements_are_exchanged_in_loops() -> None:
     found = sorted_in_place([3.0, 1.0, 2.0], torch.tensor([5.0, 7.0]))
     assert [float(x) for x in found] == [3.0, 2.0, 3.0, 7.0]
+
+
+@relay
+def exchanged_twice(x: Float) -> Float:
+    pair = [x, 2.0 * x]
+    pair[0], pair[1] = pair[1], pair[0]
+    pair[0], pair[1] = pair[1], pair[0]
+    pair[1] = pair[0]
+    pair[1] = pair[1] + 1.0
+    return pair[0] * 10.0 + pair[1]
+
+
+def test_elements_of_one_list_are_exchanged_again() -> None:
+    assert exchanged_twice(1.0).item() == 12.0
+
+
+def tensor_given_to_a_list(x: Tensor[Float, (2,)]) -> Float:
+    row = x * 1.0
+    rows = [x]
+    rows[0], row[0] = row, 5.0
+    return rows[0].sum()
+
+
+def row_given_to_a_list(x: Tensor[Float, (2, 2)]) -> Float:
+    table = x * 1.0
+    rows = [x[0]]
+    rows[0], table[0] = table[0], x[1]
+    return rows[0].sum()
+
+
+@pytest.mark.parametrize("function", [tensor_given_to_a_list, row_given_to_a_list])
+def test_a_tensor_that_a_list_gets_is_not_changed_by_the_same_assignment(
+    function: Callable[..., object],
+) -> None:
+    with pytest.raises(CheckError, match=r"the tensor in `\w+` may also be held elsewhere"):
+        relay(function).check()
