@@ -21,7 +21,7 @@ from ...diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE
 from ...ir.dims import Dim
-from ...ir.types import ITERABLE, STR, Substitution, Type, TypeVar, dim_names
+from ...ir.types import ITERABLE, StrType, Substitution, Type, TypeVar, dim_names
 from ...prelude.values import List
 from ..values.structure import tensors
 from .binder import Binder
@@ -109,8 +109,8 @@ def _root(place: Place) -> tuple[Parameter, Trail | Parameter]:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Plain:
-    """The instances that a walk met and were not remembered, and the tensors of rank 0 in them with
-    their dtypes."""
+    """The instances that a walk met which are to be remembered, and the tensors of rank 0 in them
+    with their dtypes."""
 
     instances: list[tuple[Any, Data]] = field(default_factory=list[tuple[Any, Data]])
     scalars: list[tuple[torch.Tensor, torch.dtype]] = field(
@@ -118,7 +118,7 @@ class Plain:
     )
 
     def remember(self, value: Any, host: Any, plan: Data, leaves: Sequence[torch.Tensor]) -> None:
-        """Remember an instance; if it has no tensors, all instances inside as well."""
+        """Remember an instance; if it has no tensors, the instances inside as well."""
         if not leaves and host is value:
             for instance, own in self.instances:
                 own.remembered.add(instance, SETTLED)
@@ -145,7 +145,7 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
         if case is None or not case.lasts or id(current) in seen:
             return None
         seen.add(id(current))
-        found.instances.append((current, here))
+        waiting = len(pending)
         for part, inner in zip(case.read(current), case.plans, strict=True):
             if type(inner) is not Leaf:
                 pending.append((part, inner))
@@ -153,13 +153,15 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
                 type(part) is not int or inner.scalar is not torch.int64 or part not in INT_RANGE
             ) and not _is_plain(part, inner, device, found):
                 return None
+        if len(pending) > waiting or current is value:
+            found.instances.append((current, here))
     return found
 
 
 def _is_plain(part: Any, leaf: Leaf, device: torch.device, found: Plain) -> bool:
     """Return whether a leaf is a text, or a tensor of rank 0, that stays as it is."""
     if not isinstance(part, torch.Tensor):
-        return type(part) is str and leaf.type == STR
+        return type(part) is str and type(leaf.type) is StrType
     found.scalars.append((part, part.dtype))
     return part.dtype is leaf.scalar and not part.dim() and part.device == device
 

@@ -3,7 +3,8 @@
 A frozen instance whose parts are frozen too, down to numbers, texts and tensors, fits for good: the
 next call that gets it need not walk over it. Tensors are compared again, since their shape, dtype
 and device can change in place. Instances with a list in them, or a size of the call in their types,
-are never remembered.
+are never remembered. Nor are those inside of another without data in them, which are checked in the
+time that it takes to look them up.
 """
 
 from __future__ import annotations
@@ -47,12 +48,13 @@ SETTLED: Final = Known()
 """The entry of an instance without tensors that needs no conversion."""
 
 
-class _Key(ref[Any]):
-    """A weak reference that knows the identity of its instance."""
+class _Entry(ref[Any]):
+    """A weak reference to an instance, with its identity and what is known of it."""
 
-    __slots__ = ("key",)
+    __slots__ = ("key", "known")
 
     key: int
+    known: Known
 
 
 @final
@@ -60,7 +62,7 @@ class Remembered:
     """The entries of the instances of one type, by identity."""
 
     def __init__(self) -> None:
-        self._found: Final[dict[int, tuple[_Key, Known]]] = {}
+        self._found: Final[dict[int, _Entry]] = {}
 
     def __len__(self) -> int:
         return len(self._found)
@@ -68,16 +70,15 @@ class Remembered:
     def get(self, value: object) -> Known | None:
         """Return what is known of an instance."""
         found = self._found.get(id(value))
-        return found[1] if found is not None and found[0]() is value else None
+        return found.known if found is not None and found() is value else None
 
     def add(self, value: object, known: Known) -> None:
         """Remember an instance, whose class must allow weak references."""
-        key = _Key(value, self._forget)
-        key.key = id(value)
-        self._found[key.key] = (key, known)
+        entry = _Entry(value, self._forget)
+        entry.key, entry.known = id(value), known
+        self._found[entry.key] = entry
 
-    def _forget(self, key: ref[Any]) -> None:
-        assert isinstance(key, _Key)
-        found = self._found.get(key.key)
-        if found is not None and found[0] is key:
-            del self._found[key.key]
+    def _forget(self, entry: ref[Any]) -> None:
+        assert isinstance(entry, _Entry)
+        if self._found.get(entry.key) is entry:
+            del self._found[entry.key]

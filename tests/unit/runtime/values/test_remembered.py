@@ -88,7 +88,7 @@ def first(row: Row) -> Float:
 
 @pytest.fixture
 def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Note the instances whose fields are read in a check of arguments."""
+    """Note the instances with data in them whose fields are read in a check of arguments."""
     found: list[Any] = []
 
     def noted(value: Any, plan: Any, device: torch.device) -> Any:
@@ -103,9 +103,9 @@ def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_an_instance_is_walked_over_once(visited: list[Any]) -> None:
     e = Add(Number(1), Add(Number(2), Number(3)))
     assert value(e) == 6
-    assert len(visited) == 5
+    assert len(visited) == 2
     assert value(e) == 6
-    assert len(visited) == 5
+    assert len(visited) == 2
 
 
 def test_parts_that_were_seen_are_not_walked_over_in_a_new_instance(visited: list[Any]) -> None:
@@ -113,7 +113,7 @@ def test_parts_that_were_seen_are_not_walked_over_in_a_new_instance(visited: lis
     value(part)
     visited.clear()
     assert value(Add(part, Number(4))) == 7
-    assert len(visited) == 2
+    assert len(visited) == 1
 
 
 def test_a_result_given_back_is_not_walked_over(visited: list[Any]) -> None:
