@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from types import ModuleType
 from typing import Any, Final, TypeAlias, final
@@ -112,6 +112,9 @@ _BY_IDENTITY: Final = frozenset(
     if name != "Dim" and not all(f.compare for f in dataclasses.fields(_NODES[name]))
 )
 """Classes whose equality leaves a field out, so that equal ones may differ."""
+_NODE_CLASSES: Final = frozenset(_NODES[name] for name in _FIELDS)
+_PLAIN: Final = frozenset((type(None), bool, int, str))
+"""Classes of values that JSON has."""
 
 
 @final
@@ -122,6 +125,8 @@ class _Encoder:
         self.nodes: Final[list[Json]] = []
         self.sources: Final[list[Json]] = []
         self._index: Final[dict[Any, int]] = {}
+        self._places: Final[dict[int, int]] = {}
+        """The places of nodes by identity: equal nodes are hashed and compared once each."""
         self._files: Final[dict[SourceFile, int]] = {}
 
     def encode(self, root: Any) -> int:
@@ -129,40 +134,57 @@ class _Encoder:
         pending = [root]
         while pending:
             node = pending[-1]
-            key = _key(node)
-            if key in self._index:
+            if self._place(node) is not None:
                 pending.pop()
                 continue
-            waiting = [n for n in _inner_nodes(node) if _key(n) not in self._index]
+            name, waiting = type(node).__name__, []
+            fields = [self._value(getattr(node, f), waiting) for f in _FIELDS[name]]
             if waiting:
                 pending += reversed(waiting)
                 continue
             pending.pop()
-            name = type(node).__name__
-            self._index[key] = len(self.nodes)
-            self.nodes.append([name, *(self._value(getattr(node, f)) for f in _FIELDS[name])])
-        return self._index[_key(root)]
+            self._index[_key(node)] = self._places[id(node)] = len(self.nodes)
+            self.nodes.append([name, *fields])
+        return self._places[id(root)]
 
-    def _value(self, value: Any) -> Json:
+    def _place(self, node: Any) -> int | None:
+        """Return the place of a node, or of one that is the same; None if it has none yet."""
+        place = self._places.get(id(node))
+        if place is None and (place := self._index.get(_key(node))) is not None:
+            self._places[id(node)] = place
+        return place
+
+    def _value(self, value: Any, waiting: list[Any]) -> Json:
+        """Return a value of a field; nodes in it that have no place yet are added to `waiting`."""
+        kind = type(value)
+        if kind in _PLAIN:
+            return value
+        if kind is tuple:
+            return [self._value(v, waiting) for v in value]
+        if kind in _NODE_CLASSES:
+            place = self._place(value)
+            if place is None:
+                waiting.append(value)
+            return {"at": place}
+        if kind is not Span and isinstance(value, Mapping):
+            return {"map": [[k, self._value(v, waiting)] for k, v in value.items()]}
+        return self._leaf(value)
+
+    def _leaf(self, value: Any) -> Json:
+        """Return a value that holds no nodes."""
         match value:
-            case None | bool() | int() | str():
-                return value
-            case float():
-                return {"float": repr(value)}
-            case bytes():
-                return {"bytes": base64.b64encode(value).decode()}
-            case tuple():
-                return [self._value(v) for v in value]
-            case Mapping():
-                return {"map": [[k, self._value(v)] for k, v in value.items()]}
             case Span(file, start, end, because):
                 return {"span": [self._file(file), start, end, *([because] if because else [])]}
             case Enum():
                 return {"enum": [type(value).__name__, value.name]}
             case Op(name=name):
                 return {"op": name}
+            case float():
+                return {"float": repr(value)}
+            case bytes():
+                return {"bytes": base64.b64encode(value).decode()}
             case _:
-                return {"at": self._index[_key(value)]}
+                raise TypeError(f"a {type(value).__name__} has no place in JSON")
 
     def _file(self, file: SourceFile) -> int:
         if file not in self._files:
@@ -175,19 +197,6 @@ def _key(node: Any) -> object:
     """Return what makes a node the same as another: its identity, or its fields if they all
     count."""
     return id(node) if type(node).__name__ in _BY_IDENTITY else node
-
-
-def _inner_nodes(node: Any) -> Iterator[Any]:
-    """Return the nodes that the fields of a node hold, in order."""
-    pending = [getattr(node, f) for f in reversed(_FIELDS[type(node).__name__])]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(value)
-        elif isinstance(value, Mapping):
-            pending += reversed(list(value.values()))
-        elif type(value).__name__ in _FIELDS:
-            yield value
 
 
 @final

@@ -101,7 +101,10 @@ def _rounding(op: str, immediate: int, generic: str) -> Body:
 
 
 def _load_part(instance: Instance) -> str:
-    rest = "    $F v = {0};\n    memcpy(&v, p, n * sizeof($S));\n    return v;"
+    rest = (
+        "    if (n == $L) return $load(p);\n"
+        "    $F v = {0};\n    memcpy(&v, p, n * sizeof($S));\n    return v;"
+    )
     head = "$F $load_part(const $S *p, long n)"
     if (name := _part_builtin(instance, "load")) is None:
         return f"{head} {{\n{rest}\n}}"
@@ -114,7 +117,8 @@ def _load_part(instance: Instance) -> str:
 def _store_part(instance: Instance) -> str:
     head = "void $store_part($S *p, $F v, long n)"
     if (name := _part_builtin(instance, "store")) is None:
-        return f"{head} {{\n    memcpy(p, &v, n * sizeof($S));\n}}"
+        whole = "    if (n == $L) $store(p, v);\n"
+        return f"{head} {{\n{whole}    else memcpy(p, &v, n * sizeof($S));\n}}"
     pointer = f"({_pointed(instance)} *)p"
     part = f"{name}({pointer}, {_cast(instance, 'v')}, (1ull << n) - 1)"
     whole = "if (__builtin_constant_p(n) && n == $L) $store(p, v);"

@@ -60,7 +60,7 @@ class Block(CodeBlock):
     def declared(self, vector: str, name: str, text: Text) -> str:
         """Return the line that declares a value."""
         if self.at_once > 1:
-            return f"LET ({vector}, {name}, {text});"
+            return f"LET_{self.at_once} ({vector}, {name}, {text});"
         return f"{vector} {name} = {text};"
 
     def reference(self, name: str) -> Text:
@@ -72,9 +72,9 @@ class Block(CodeBlock):
         if self.at_once == 1:
             self.lines.extend(lines)
         elif len(lines) == 1:
-            self.line(f"EACH ({lines[0]})")
+            self.line(f"EACH_{self.at_once} ({lines[0]})")
         else:
-            self.lines.extend(("EACH (", *(f"    {line}" for line in lines), ")"))
+            self.lines.extend((f"EACH_{self.at_once} (", *(f"    {line}" for line in lines), ")"))
 
     def store(self, store: Store) -> None:
         """Write a store of the places of a vector."""

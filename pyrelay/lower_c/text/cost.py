@@ -38,6 +38,10 @@ def cost_along(terms: Terms, roots: Iterable[Term], coordinates: Iterable[str]) 
 _MOST: Final = 540
 """Vectors are computed together as long as they cost so many additions: C grows with them."""
 
+LONG: Final = 256
+"""Loops with lines that cost so many additions look for each vector how many lanes it has: C for
+whole vectors, and again for what is left of them, takes long to build."""
+
 _FEW: Final = 2
 """With more functions that wait for each other, more vectors are computed together."""
 

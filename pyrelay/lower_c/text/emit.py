@@ -30,7 +30,8 @@ _WORDS: Final = (
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while bool true false asm typeof linux unix main OVER FIRST "
     "RELAY NULL n run given begin end at args row along first last lane u "
-    "several EACH LET OVER_SEVERAL exp log sin cos tan "
+    "several whole left EACH_OF EACH_2 EACH_4 EACH_8 LET_2 LET_4 LET_8 LANES_LEFT "
+    "OVER_SEVERAL OVER_LONG exp log sin cos tan "
     "tanh sinh cosh asin acos atan erf floor ceil abs pow sqrt fabs round trunc fmod gamma y0 "
     "y1 yn j0 j1 jn index free malloc div remainder memcpy memset"
 )
@@ -58,7 +59,8 @@ class _Loop:
 @final
 class KernelText(KernelCode):
     """One kernel in the making: `lanes` is the number of elements in its vectors, `at_once` how
-    many of these a line stands for."""
+    many of these a line stands for; with `is_long` what is repeated is so long that there is one
+    copy of it."""
 
     comment_sign: ClassVar[str] = "//"
 
@@ -72,6 +74,7 @@ class KernelText(KernelCode):
         self.take(self.function_name)
         self.lanes = 1
         self.at_once = 1
+        self.is_long = False
         self.may_fail = False
         self.route: Route | None = None
         self.kept: Final[list[Kept]] = []
@@ -125,9 +128,12 @@ class KernelText(KernelCode):
     def over(self, index: str, begin: str, end: str, lines: Sequence[str]) -> list[str]:
         """Return the loop over places along the lanes, around lines."""
         bounds = f"{index}, {begin}, {end}, {self.lanes}"
-        head = (
-            f"OVER ({bounds}," if self.at_once == 1 else f"OVER_SEVERAL ({bounds}, {self.at_once},"
-        )
+        if self.is_long:
+            head = f"OVER_LONG ({bounds}, {self.at_once},"
+        elif self.at_once > 1:
+            head = f"OVER_SEVERAL ({bounds}, {self.at_once},"
+        else:
+            head = f"OVER ({bounds},"
         return [head, *(f"    {line}" for line in lines), ");"]
 
     def vector(self, dtype: DType) -> str:

@@ -15,7 +15,7 @@ from ...kernels.plans.pointwise import PlacesPlan, places_plan, updates_plan
 from ...kernels.plans.supplier import Store
 from ..math import Target
 from .block import Block
-from .cost import cost_of, vectors_at_once
+from .cost import LONG, cost_of, vectors_at_once
 from .emit import KernelText
 from .kernel import Kernel
 from .loops import Nest, dims_of, merged, named
@@ -38,6 +38,8 @@ def passed(group: Group, plan: PlacesPlan, layout: Layout, target: Target, name:
     kernel.count(plan.roots)
     if names and not any(list(kernel.terms.found(s.at)) for s in plan.stores):
         kernel.at_once = vectors_at_once(kernel.terms, plan.roots)
+    cost = cost_of(kernel.terms, plan.roots)
+    kernel.is_long = cost * kernel.at_once > LONG
     sizes = tuple(size for size in plan.sizes if size != ONE)
     nest = Nest(names, sizes, named(kernel, len(names)))
 
@@ -46,7 +48,7 @@ def passed(group: Group, plan: PlacesPlan, layout: Layout, target: Target, name:
             block.store(store)
 
     lines = nest.write(kernel, inside)
-    kernel.loop("", str(kernel.dims.size(plan.count)), cost_of(kernel.terms, plan.roots), lines)
+    kernel.loop("", str(kernel.dims.size(plan.count)), cost, lines)
     return kernel.finish()
 
 

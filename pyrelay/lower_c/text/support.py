@@ -36,30 +36,46 @@ typedef struct {
     } while (0)
 
 /* Runs lines for several vectors of n lanes at a time, and for what is left for one at a time, the
-   last of which may have less lanes. In EACH they are done for vector u, for one after another. */
+   last of which may have less lanes. In EACH_8 they are done for vector u, for one after another of
+   at most 8. */
 #define OVER_SEVERAL(i, from, to, lanes, at_once, ...) \\
     do { \\
         int64_t i = (from); \\
         for (; i + (at_once) * (lanes) <= (to); i += (at_once) * (lanes)) { \\
-            enum { n = (lanes), several = (at_once) }; \\
+            enum { whole = (lanes), n = whole, several = (at_once), left = several * whole }; \\
             __VA_ARGS__ \\
         } \\
         for (; i < (to); i += (lanes)) { \\
-            enum { several = 1 }; \\
-            const int64_t n = (to) - i < (lanes) ? (to) - i : (lanes); \\
+            enum { whole = (lanes), several = 1 }; \\
+            const int64_t left = (to) - i, n = LANES_LEFT(0); \\
             __VA_ARGS__ \\
         } \\
     } while (0)
-#define EACH(...) \\
-    { enum { u = 0 }; __VA_ARGS__ } \\
-    if (several > 1) { enum { u = 1 }; __VA_ARGS__ } \\
-    if (several > 2) { enum { u = 2 }; __VA_ARGS__ } \\
-    if (several > 3) { enum { u = 3 }; __VA_ARGS__ } \\
-    if (several > 4) { enum { u = 4 }; __VA_ARGS__ } \\
-    if (several > 5) { enum { u = 5 }; __VA_ARGS__ } \\
-    if (several > 6) { enum { u = 6 }; __VA_ARGS__ } \\
-    if (several > 7) { enum { u = 7 }; __VA_ARGS__ }
-#define LET(type, name, ...) type name[several]; EACH (name[u] = __VA_ARGS__;)
+
+/* Does the same with one copy of lines that are many: the last vectors may have no lanes. */
+#define OVER_LONG(i, from, to, lanes, at_once, ...) \\
+    for (int64_t i = (from); i < (to); i += (at_once) * (lanes)) { \\
+        enum { whole = (lanes), several = (at_once) }; \\
+        const int64_t left = (to) - i, n = LANES_LEFT(0); \\
+        __VA_ARGS__ \\
+    }
+#define LANES_LEFT(u) \\
+    (left >= ((u) + 1) * whole ? whole : left > (u) * whole ? left - (u) * whole : 0)
+#define EACH_OF(v, ...) { enum { u = v }; const int64_t n = LANES_LEFT(v); __VA_ARGS__ }
+#define EACH_2(...) EACH_OF(0, __VA_ARGS__) if (several > 1) EACH_OF(1, __VA_ARGS__)
+#define EACH_4(...) \\
+    EACH_2 (__VA_ARGS__) \\
+    if (several > 2) EACH_OF(2, __VA_ARGS__) \\
+    if (several > 3) EACH_OF(3, __VA_ARGS__)
+#define EACH_8(...) \\
+    EACH_4 (__VA_ARGS__) \\
+    if (several > 4) EACH_OF(4, __VA_ARGS__) \\
+    if (several > 5) EACH_OF(5, __VA_ARGS__) \\
+    if (several > 6) EACH_OF(6, __VA_ARGS__) \\
+    if (several > 7) EACH_OF(7, __VA_ARGS__)
+#define LET_2(type, name, ...) type name[several]; EACH_2 (name[u] = __VA_ARGS__;)
+#define LET_4(type, name, ...) type name[several]; EACH_4 (name[u] = __VA_ARGS__;)
+#define LET_8(type, name, ...) type name[several]; EACH_8 (name[u] = __VA_ARGS__;)
 
 /* The lanes of two vectors that some places name, those of the second behind those of the first. */
 #ifdef __clang__
