@@ -12,6 +12,7 @@ from .elements import element_of as element_of
 from .exponentials import EXPONENTIALS
 from .intrinsics import INTRINSICS
 from .library import LIBRARY
+from .spaced import SPACED
 from .storage import STORAGE
 from .targets import AVX2 as AVX2
 from .targets import AVX512 as AVX512
@@ -25,7 +26,7 @@ from .text import definitions_of, table_of
 
 Mode: TypeAlias = Literal["fast", "exact"]
 
-_BASE: Final = (*INTRINSICS, *STORAGE, *ARITHMETIC)
+_BASE: Final = (*INTRINSICS, *STORAGE, *SPACED, *ARITHMETIC)
 _TABLES: Final = {
     "fast": table_of(*_BASE, *LIBRARY, *EXPONENTIALS, *CIRCULAR),
     "exact": table_of(*_BASE, *LIBRARY),

@@ -114,6 +114,20 @@ def _load_part(instance: Instance) -> str:
     return f"{head} {{\n{whole}    return ($F){name}({pointer}, {zeros}, (1ull << n) - 1);\n}}"
 
 
+def _load_masked(instance: Instance) -> str:
+    """Return the load of the lanes whose bits are set."""
+    lanes = (
+        "    $F v = {0};\n"
+        "    for (int i = 0; i < $L; i++) if (bits >> i & 1) v[i] = p[i];\n"
+        "    return v;"
+    )
+    name, call = _part_builtin(instance, "load"), None
+    if name is not None:
+        pointer = f"(const {_pointed(instance)} *)p"
+        call = f"($F){name}({pointer}, {_cast(instance, '($F){0}')}, bits)"
+    return _either("$F $load_masked(const $S *p, unsigned long long bits)", call, lanes)
+
+
 def _store_part(instance: Instance) -> str:
     head = "void $store_part($S *p, $F v, long n)"
     if (name := _part_builtin(instance, "store")) is None:
@@ -218,6 +232,7 @@ INTRINSICS: Final = (
     Definition("ceil", _FLOATS, _rounding("ceil", 10, "ceil")),
     Definition("trunc", _FLOATS, _rounding("trunc", 11, "trunc")),
     Definition("load_part", _STORED, _load_part),
+    Definition("load_masked", _STORED, _load_masked),
     Definition("store_part", _STORED, _store_part),
     Definition("gather", _STORED, _gather),
     Definition("gather_where", _STORED, _gather_where),

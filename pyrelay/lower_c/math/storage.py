@@ -38,34 +38,6 @@ $F $splat($S x) {
 }
 """
 
-_STRIDED = """
-$F $load_strided(const $S *p, long stride) {
-    $F v;
-    for (int i = 0; i < $L; i++) v[i] = p[i * stride];
-    return v;
-}
-"""
-
-_STRIDED_PART = """
-$F $load_strided_part(const $S *p, long stride, long n) {
-    $F v = {0};
-    for (int i = 0; i < $L; i++) if (i < n) v[i] = p[i * stride];
-    return v;
-}
-"""
-
-_STORE_STRIDED = """
-void $store_strided($S *p, long stride, $F v) {
-    for (int i = 0; i < $L; i++) p[i * stride] = v[i];
-}
-"""
-
-_STORE_STRIDED_PART = """
-void $store_strided_part($S *p, long stride, $F v, long n) {
-    for (int i = 0; i < $L; i++) if (i < n) p[i * stride] = v[i];
-}
-"""
-
 _WHERE = """
 $F $where($M m, $F a, $F b) {
     $I chosen = __builtin_convertvector(m, $I);
@@ -120,6 +92,8 @@ _LOADS: Final = {
     "load_part": (", long n", ", n"),
     "load_strided": (", long stride", ", stride"),
     "load_strided_part": (", long stride, long n", ", stride, n"),
+    "load_repeated_part": (", long count, long first, long n", ", count, first, n"),
+    "load_repeated_where": (", long count, long first, $M inside", ", count, first, inside"),
     "gather": (", $M place", ", place"),
     "gather_where": (", $M place, $M inside", ", place, inside"),
 }
@@ -307,10 +281,6 @@ STORAGE: Final = (
     Definition("store", _RAW, _STORE),
     Definition("splat", NUMBERS, _SPLAT),
     Definition("numbers", NUMBERS, _first_numbers),
-    Definition("load_strided", _RAW, _STRIDED),
-    Definition("load_strided_part", _RAW, _STRIDED_PART),
-    Definition("store_strided", _RAW, _STORE_STRIDED),
-    Definition("store_strided_part", _RAW, _STORE_STRIDED_PART),
     Definition("where", NUMBERS, _WHERE),
     Definition("where", ("bool",), _WHERE_BOOL),
     *(_through(v, *p, raw) for v, p in _LOADS.items() for raw in ("u8", "u16")),

@@ -6,6 +6,7 @@ Unlike a sweep over the gradient with zeros around it this multiplies nothing by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -89,43 +90,74 @@ static void {name}(const {c} *from, {c} *to) {{
 
 
 def _plane(name: str, of: Spread, target: Target) -> str:
-    """Return the function that adds up one channel of an image."""
+    """Return the function that adds up one channel of an image, a band of rows at a time.
+
+    The columns of the kernel add to sums of their own, which are added to the image when the band
+    is done: an image to which one column has just been added cannot be loaded for the next, one
+    element further, before the stores are done.
+    """
     height, width = of.output
     vector = vector_of(of.element, of.output, target)
     lanes = vector.lanes // vector.rows
-    rows_most, most = tile_size(target)
+    _, most = tile_size(target)
     counts = [min(lanes, width - x) for x in range(0, width, lanes)]
     chunks = [(i * lanes, counts[i : i + most]) for i in range(0, len(counts), most)]
     down = min(max(1, most // len(chunks[0][1])), height // vector.rows) * vector.rows
     whole = height // down * down
-    blocks: list[str] = []
-    for first in range(0, of.kernel[1], rows_most):
-        taken = range(first, min(first + rows_most, of.kernel[1]))
-        for begin, end, rows in ((0, whole, down), (whole, height, height - whole)):
-            if begin == end:
-                continue
-            tiles = [_tile(of, taken, rows, x, chunk, vector) for x, chunk in chunks]
-            joined = "\n".join(tiles)
-            blocks.append(f"""\
-        for (int64_t y = {begin}; y < {end}; y += {rows}) {{
-{joined}
-        }}""")
+    bands = ((0, whole, down), (whole, height, height - whole))
+    blocks = [_band(of, band, chunks, vector, target) for band in bands if band[0] < band[1]]
     c, joined = of.element.c, "\n".join(blocks)
     return f"""\
 static void {name}(const {c} *gradient, const {c} *weights, {c} *result) {{
-    for (int64_t ky = 0; ky < {of.kernel[0]}; ky++) {{
 {joined}
-    }}
 }}
 """
+
+
+def _band(
+    of: Spread,
+    band: tuple[int, int, int],
+    chunks: Sequence[tuple[int, list[int]]],
+    vector: Vector,
+    target: Target,
+) -> str:
+    """Return the loop over the bands of `rows` rows of the gradient from one row to another."""
+    begin, end, rows = band
+    c, width, pitch = of.element.c, of.output[1], of.frame.pitch
+    size = _band_rows(of, rows) * width
+    rows_most, _ = tile_size(target)
+    columns = range(of.kernel[1])
+    taken = [columns[i : i + rows_most] for i in range(0, len(columns), rows_most)]
+    tiles = "\n".join(_tile(of, t, rows, x, n, vector) for t in taken for x, n in chunks)
+    adds = [
+        f"to[row * {pitch} + {of.frame.at(0, kx * of.dilation[1])} + x]"
+        f" += band[{kx * size} + row * {width} + x];"
+        for kx in columns
+    ]
+    loops = f"for (int64_t row = 0; row < {size // width}; row++) for (int64_t x = 0; x < {width}; x++)"
+    return f"""\
+    for (int64_t y = {begin}; y < {end}; y += {rows}) {{
+        {c} band[{of.kernel[1] * size}] = {{0}};
+        for (int64_t ky = 0; ky < {of.kernel[0]}; ky++) {{
+{tiles}
+        }}
+        {c} *to = result + y * {of.stride[0] * pitch};
+{indented([f"{loops} {add}" for add in adds], 2)}
+    }}"""
+
+
+def _band_rows(of: Spread, rows: int) -> int:
+    """Return the number of rows of the image to which a band of the gradient is added."""
+    return (rows - 1) * of.stride[0] + (of.kernel[0] - 1) * of.dilation[0] + 1
 
 
 def _tile(
     of: Spread, taken: range, rows: int, begin: int, counts: list[int], vector: Vector
 ) -> str:
     """Return the lines for some columns of the kernel, and some vectors of rows of the gradient."""
-    (height, width), frame, c = of.output, of.frame, of.element.c
-    lanes, pitch = vector.lanes // vector.rows, of.stride[0] * frame.pitch
+    (height, width), c = of.output, of.element.c
+    lanes, pitch = vector.lanes // vector.rows, of.stride[0] * width
+    size = _band_rows(of, rows) * width
     places = [
         (y, begin + j * lanes, n if vector.rows == 1 else None)
         for y in range(0, rows, vector.rows)
@@ -141,7 +173,7 @@ def _tile(
     adds: list[str] = []
     for i, kx in enumerate(taken):
         for j, (y, x, count) in enumerate(places):
-            at = f"to + {y * pitch + frame.at(x, kx * of.dilation[1])}"
+            at = f"to + {kx * size + y * pitch + x}"
             value = f"c{i}_{j} + {vector.load(at, pitch, count)}"
             adds.append(vector.store(at, value, pitch, count))
     return f"""\
@@ -154,6 +186,6 @@ def _tile(
                     g += {height * width};
                     w += {of.sources * of.kernel[0] * of.kernel[1]};
                 }}
-                {c} *to = result + (y * {of.stride[0]} + ky * {of.dilation[0]}) * {frame.pitch};
+                {c} *to = band + ky * {of.dilation[0] * width};
 {indented(adds, 4)}
             }}"""

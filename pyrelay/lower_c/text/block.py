@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Final, final
 
-from ...ir.dims import ONE, ZERO, Dim
+from ...ir.dims import ONE, ZERO, Dim, DimOp
 from ...ir.types import DType, bool_, float32, float64, int64, is_float
 from ...kernels.calling import Number, Read
 from ...kernels.plans.code import Axis, CodeBlock
@@ -29,6 +29,9 @@ INFIX: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/"} | {
     op: op for op in ("&", "|", "^", "<<", ">>")
 }
 """Operations that are written between their operands."""
+
+_MOST_SHARING: Final = 16
+"""Places that more lanes share are gathered."""
 
 _COMPARISONS: Final = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
@@ -192,6 +195,21 @@ class Block(CodeBlock):
         step = place.rename({self.lane: lane + 1}) - place
         return None if self.lane in step.names() else step
 
+    def _shared(self, place: Dim) -> tuple[str, Text] | None:
+        """Return by how many neighbouring lanes a place is shared, and how many of the lanes that
+        share the first one lie before; None unless places are such and follow each other."""
+        if self.lane is None or list(self.kernel.terms.found(place)):
+            return None
+        moving = [t for t in place.terms if self.lane in Dim((t,)).names()]
+        match moving:
+            case [((DimOp("floordiv", lane, count),), 1)]:
+                number = count.constant
+            case _:
+                return None
+        if number is None or not 1 < number <= _MOST_SHARING or self.linear_step(lane) != ONE:
+            return None
+        return str(number), self.kernel.dims.whole(lane % number, self.scalar)
+
     def moves(self, term: Term) -> bool:
         """Return whether the lanes of a value differ."""
         return self.lane in self.axes_of(term)
@@ -299,6 +317,10 @@ class Block(CodeBlock):
             pointer = self.kernel.argument(Read(access.operand, access.dtype), wish)
         inside = self._inside(access.offset, term.operands)
         function = self.kernel.function
+        if (shared := self._shared(access.offset)) is not None:
+            where, chosen = self.behind(pointer, access.offset), "n" if inside is None else inside
+            verb = "load_repeated_part" if inside is None else "load_repeated_where"
+            return call(function(verb, access.dtype), where, *shared, chosen)
         if inside is not None:
             place = self.place_vector(access.offset)
             return call(function("gather_where", access.dtype), pointer, place, inside)
@@ -318,7 +340,8 @@ class Block(CodeBlock):
         """Return the mask of the lanes that a load reads, None for all that are places: those asked
         for. A computed place that is asked for and does not exist fails the run."""
         asks = [self.typed(m, bool_) for m in asked]
-        is_single = not asks and self.step(offset) is not None
+        is_regular = self.step(offset) is not None or self._shared(offset) is not None
+        is_single = not asks and is_regular
         places = [self.kernel.terms.coordinates[n] for n in self.kernel.terms.found(offset)]
         for place, size in places:
             self.text(place)
