@@ -2,8 +2,10 @@
 
 A region in the form of `fusion.segments` only calls kernels, and functions that call torch, and
 takes tuples apart. Its *tape* says which, in order, without variables: the parameters are the first
-values, and each step makes others. Nothing in it depends on sizes or on a device, so a backend may
-run it as it stands (`run_tape`), specialise it to sizes, or write it as one function of its own.
+values, and each step makes others. A function that only gives what a kernel stored another shape is
+no call: both values lie in one place. Nothing in a tape depends on sizes or on a device, so a
+backend may run it as it stands (`run_tape`), specialise it to sizes, or write it as one function of
+its own.
 
 Values that do not outlive a run have a *slot* of the memory plan. What a kernel stores and nothing
 else holds may lie there; two values of one slot are never needed at the same time.
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, TypeAlias, assert_never, final
 
 from ..ir.dims import Dim
@@ -28,11 +31,13 @@ from ..ir.expr import (
     is_unit,
     type_of,
 )
+from ..ir.op import Op, View
 from ..ir.types import TupleType, Type
 from ..operators.host.sizes import size
+from ..operators.shared.moving import reshaped
 from .fusion.nodes import mentioned
 from .memory import Plan
-from .reading import straight_line
+from .reading import shape_of, straight_line
 
 
 @final
@@ -57,6 +62,16 @@ class CallStep:
 
     name: str
     operands: tuple[int, ...]
+    result: int
+    dead: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewStep:
+    """A value with the elements of one that a kernel stored, row by row, under another shape."""
+
+    operand: int
     result: int
     dead: tuple[int, ...] = ()
 
@@ -92,11 +107,11 @@ class SizeStep:
     dead: tuple[int, ...] = ()
 
 
-Step: TypeAlias = KernelStep | CallStep | TupleStep | PartStep | SizeStep
+Step: TypeAlias = KernelStep | CallStep | ViewStep | TupleStep | PartStep | SizeStep
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Tape:
     """The steps of a region.
 
@@ -113,6 +128,15 @@ class Tape:
     slots: Mapping[int, int]
     sizes: tuple[Dim, ...]
 
+    @cached_property
+    def viewed(self) -> Mapping[int, int]:
+        """The values that kernels store, by the views of them."""
+        found: dict[int, int] = {}
+        for step in self.steps:
+            if isinstance(step, ViewStep):
+                found[step.result] = found.get(step.operand, step.operand)
+        return found
+
 
 def used_by(step: Step) -> tuple[int, ...]:
     """Return the values that a step reads."""
@@ -123,6 +147,8 @@ def used_by(step: Step) -> tuple[int, ...]:
             return fields
         case PartStep(whole):
             return (whole,)
+        case ViewStep(operand):
+            return (operand,)
         case SizeStep():
             return ()
         case _:
@@ -136,16 +162,28 @@ def made_by(step: Step) -> tuple[int, ...]:
     return step.results if step.whole is None else (*step.results, step.whole)
 
 
-def tape_of(region: Function, plan: Plan, kernels: Collection[str]) -> Tape | None:
+def only_reshapes(function: Function) -> bool:
+    """Return whether a function returns its parameter under another shape."""
+    bindings, end = straight_line(function.body)
+    match bindings, function.params:
+        case [Binding(var, Call(Op(lowering=View(element=element)), (operand,)))], (param,):
+            return element is reshaped and operand == param and end == var
+        case _:
+            return False
+
+
+def tape_of(
+    region: Function, plan: Plan, kernels: Collection[str], reshaping: Collection[str] = ()
+) -> Tape | None:
     """Return the tape of a region; None where it does something else than tapes have steps for, or
-    takes tuples."""
+    takes tuples. `reshaping` are functions that only reshape."""
     bindings, end = straight_line(region.body)
     has_tuples = any(isinstance(type_of(p), TupleType) for p in region.params)
     if has_tuples or not all(_has_step(b.value) for b in bindings):
         return None
     if not isinstance(end, Var) and not is_unit(end):
         return None
-    return _Recorder(region, plan, kernels).tape(bindings, end)
+    return _Recorder(region, plan, kernels, reshaping).tape(bindings, end)
 
 
 def _has_step(value: Expr) -> bool:
@@ -164,9 +202,18 @@ def _has_step(value: Expr) -> bool:
 class _Recorder:
     """Numbers the values of a region while its bindings become steps."""
 
-    def __init__(self, region: Function, plan: Plan, kernels: Collection[str]) -> None:
+    def __init__(
+        self,
+        region: Function,
+        plan: Plan,
+        kernels: Collection[str],
+        reshaping: Collection[str],
+    ) -> None:
         self._plan: Final = plan
         self._kernels: Final = kernels
+        self._reshaping: Final = reshaping
+        self._stored: Final[set[int]] = set()
+        """The values that kernels store, and views of them."""
         self._params: Final = region.params
         self._types: Final[list[Type]] = []
         self._names: Final[list[str]] = []
@@ -203,8 +250,10 @@ class _Recorder:
                 operands = tuple(self._numbers[a] for a in args)
                 if not isinstance(ty, TupleType):
                     self._numbers[var] = self._new(ty, var)
+                    self._stored.add(self._numbers[var])
                     return KernelStep(name, operands, (self._numbers[var],), False, None)
                 parts = self._parts[var] = tuple([self._new(t, var) for t in ty.fields])
+                self._stored.update(parts)
                 whole = self._new(ty, var) if is_whole else None
                 if whole is not None:
                     self._numbers[var] = whole
@@ -217,6 +266,9 @@ class _Recorder:
                 pass
         number = self._numbers[var] = self._new(ty, var)
         match binding.value:
+            case Call(GlobalVar(name), (operand,)) if self._is_view(name, operand):
+                self._stored.add(number)
+                return ViewStep(self._numbers[operand], number)
             case Call(GlobalVar(name), args):
                 return CallStep(name, tuple(self._numbers[a] for a in args), number)
             case Tuple(fields):
@@ -228,17 +280,32 @@ class _Recorder:
             case other:
                 raise AssertionError(other)  # `_has_step` has looked
 
+    def _is_view(self, name: str, operand: Expr) -> bool:
+        return name in self._reshaping and self._numbers[operand] in self._stored
+
 
 def _with_deaths(steps: Sequence[Step], params: int, result: int | None) -> tuple[Step, ...]:
     """Return steps with the values that each of them uses last."""
     last = dict.fromkeys(range(params), 0)
     for time, step in enumerate(steps):
         last |= dict.fromkeys((*used_by(step), *made_by(step)), time)
+    for step in reversed(steps):
+        if isinstance(step, ViewStep):  # a value lives as long as its views
+            end = len(steps) if step.result == result else last[step.result]
+            last[step.operand] = max(last[step.operand], end)
     dead: list[list[int]] = [[] for _ in steps]
     for number, time in last.items():
-        if number != result and steps:
+        if number != result and time < len(steps):
             dead[time].append(number)
     return tuple(replace(s, dead=tuple(d)) for s, d in zip(steps, dead, strict=True))
+
+
+def _keep(made: Any, step: KernelStep, values: list[Any]) -> None:
+    """Keep the results of a kernel among the values."""
+    for number, value in zip(step.results, made if step.is_tuple else (made,), strict=True):
+        values[number] = value
+    if step.whole is not None:
+        values[step.whole] = made
 
 
 def run_tape(
@@ -253,15 +320,12 @@ def run_tape(
     for step in tape.steps:
         match step:
             case KernelStep():
-                made = call(step, [values[o] for o in step.operands])
-                for number, value in zip(
-                    step.results, made if step.is_tuple else (made,), strict=True
-                ):
-                    values[number] = value
-                if step.whole is not None:
-                    values[step.whole] = made
+                _keep(call(step, [values[o] for o in step.operands]), step, values)
             case CallStep():
                 values[step.result] = call(step, [values[o] for o in step.operands])
+            case ViewStep():
+                shape = map(size_of, shape_of(tape.types[step.result]))
+                values[step.result] = values[step.operand].reshape(tuple(shape))
             case TupleStep():
                 values[step.result] = tuple([values[f] for f in step.fields])
             case PartStep():

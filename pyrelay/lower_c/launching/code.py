@@ -30,6 +30,8 @@ from ...kernels.tape import (
     Step,
     Tape,
     TupleStep,
+    ViewStep,
+    made_by,
     used_by,
 )
 from ..text.region import Piece
@@ -69,8 +71,12 @@ class _Writer:
         self._read_by_c: Final = frozenset(v for s in in_c for v in s.operands)
         others = [s for n, s in enumerate(steps) if n not in self._in_c]
         wholes = [v for s in in_c if s.whole is not None for v in s.results]
-        needed = {v for s in others for v in used_by(s)}
-        self._needed: Final = frozenset((*needed, *wholes, tape.result))
+        needed = {tape.result, *wholes}
+        for step in reversed(others):
+            is_view = isinstance(step, ViewStep) and step.result in prepared.text.viewed
+            if not is_view or not needed.isdisjoint(made_by(step)):
+                needed.update(used_by(step))
+        self._needed: Final = frozenset(needed)
         """The values that Python must have as tensors."""
 
     def function(
@@ -169,15 +175,19 @@ class _Writer:
             if value in numbers:
                 place, is_float = numbers[value]
                 self._line(f"frame.{'floats' if is_float else 'ints'}[{place}] = v{value}")
-            elif value not in prepared.offsets and not isinstance(
-                self._tape.types[value], SizeType
-            ):
+            elif self._is_given(value):
                 self._line(f"at[{value + 1}] = v{value}.data_ptr()")
         for value in made:
             self._made(value)
         name = self._name("piece_", function)
         self._line(f"if {name}(frame.address):")
         self._line(f"    return plain({names})")
+
+    def _is_given(self, value: int) -> bool:
+        """Return whether C reads a value at an address that Python passes."""
+        if value in self._prepared.offsets or value in self._prepared.text.viewed:
+            return False
+        return not isinstance(self._tape.types[value], SizeType)
 
     def _made(self, value: int) -> None:
         """Write how the storage of a value that C makes is found."""
@@ -195,22 +205,17 @@ class _Writer:
 
     def _step(self, step: Step) -> None:
         match step:
-            case KernelStep(name, operands, results):
-                given = ", ".join(f"v{o}" for o in operands)
-                call = f"{self._name('kernel_', self._callee(name))}({given})"
-                if not step.is_tuple:
-                    self._line(f"v{results[0]} = {call}")
-                    self._plainly(results[0])
-                    return
-                whole = "whole" if step.whole is None else f"v{step.whole}"
-                self._line(f"{whole} = {call}")
-                for field, value in enumerate(results):
-                    self._line(f"v{value} = {whole}[{field}]")
-                    self._plainly(value)
+            case KernelStep():
+                self._called(step)
             case CallStep(name, operands, result):
                 given = ", ".join(f"v{o}" for o in operands)
                 self._line(f"v{result} = {self._name('torch_', self._callee(name))}({given})")
                 self._plainly(result)
+            case ViewStep(operand, result):
+                if result in self._needed or result not in self._prepared.text.viewed:
+                    shape = self._name("shape_", self._prepared.made[result].shape)
+                    self._line(f"v{result} = v{operand}.reshape({shape})")
+                    self._plainly(result)
             case TupleStep(fields, result):
                 self._line(f"v{result} = {_tuple(fields)}")
             case PartStep(whole, field, result):
@@ -222,11 +227,27 @@ class _Writer:
         if dead:
             self._line(f"{' = '.join(dead)} = None")
 
+    def _called(self, step: KernelStep) -> None:
+        """Write the call of a kernel that has no C."""
+        name, operands, results = step.name, step.operands, step.results
+        given = ", ".join(f"v{o}" for o in operands)
+        call = f"{self._name('kernel_', self._callee(name))}({given})"
+        if not step.is_tuple:
+            self._line(f"v{results[0]} = {call}")
+            self._plainly(results[0])
+            return
+        whole = "whole" if step.whole is None else f"v{step.whole}"
+        self._line(f"{whole} = {call}")
+        for field, value in enumerate(results):
+            self._line(f"v{value} = {whole}[{field}]")
+            self._plainly(value)
+
     def _is_own(self, value: int) -> bool:
         """Return whether a name holds a tensor that no other does: the caller has the arguments,
         with which torch runs what fails in C."""
         is_made = value >= self._tape.params
-        return is_made and (value not in self._prepared.offsets or value in self._needed)
+        in_c = value in self._prepared.offsets or value in self._prepared.text.viewed
+        return is_made and (not in_c or value in self._needed)
 
     def _plainly(self, value: int) -> None:
         """Write that a value of torch's lies row by row, where C reads it."""

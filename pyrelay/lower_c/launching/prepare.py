@@ -77,8 +77,8 @@ class Prepared:
     """A region at certain shapes: its C functions by the step that they begin at, the integers that
     they get, and the numbers among the values, with whether each is a float.
 
-    `made` are the values that C makes, `offsets` where those begin that lie in the arena, which has
-    `arena` bytes. `sizes` computes the sizes that steps ask for.
+    `made` are the values that C makes, and views of them; `offsets` where those begin that lie in
+    the arena, which has `arena` bytes. `sizes` computes the sizes that steps ask for.
     """
 
     text: RegionText
@@ -147,7 +147,8 @@ class _Preparing:
         """Return the region with its C."""
         steps = self._tape.steps
         in_c = (s for p in text.pieces for n in p.steps if isinstance(s := steps[n], KernelStep))
-        made = {v: self._values[v] for step in in_c for v in step.results}
+        stored = (v for step in in_c for v in step.results)
+        made = {v: self._values[v] for v in (*stored, *self._tape.viewed)}
         routes = self._routes(text, library)
         offsets, self._bytes = self._places(text, routes)
         functions = {

@@ -134,7 +134,8 @@ def _band(
         f" += band[{kx * size} + row * {width} + x];"
         for kx in columns
     ]
-    loops = f"for (int64_t row = 0; row < {size // width}; row++) for (int64_t x = 0; x < {width}; x++)"
+    loops = "for (int64_t row = 0; row < {}; row++) for (int64_t x = 0; x < {}; x++)"
+    loops = loops.format(size // width, width)
     return f"""\
     for (int64_t y = {begin}; y < {end}; y += {rows}) {{
         {c} band[{of.kernel[1] * size}] = {{0}};

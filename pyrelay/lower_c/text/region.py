@@ -27,14 +27,14 @@ from ...kernels.calling import (
     Stride,
     Written,
 )
-from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep
+from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep, ViewStep
 from ..math import Target, element_of
 from .kernel import Kernel, Route
 from .library import LIBRARY, USE_LIBRARY
 from .lower import lower, own_name
 from .parts import in_parts
 
-FREE: Final = (TupleStep, PartStep, SizeStep)
+FREE: Final = (TupleStep, ViewStep, PartStep, SizeStep)
 """Steps that make no values of their own, so that kernels before and after them are one piece."""
 
 
@@ -90,7 +90,7 @@ class RegionText:
     whose text is `own`.
     `kernels` are those of the steps that have some, `integers` and `numbers` what is passed to
     them, `scratch` what they need besides values, `in_arena` the values that lie in the arena,
-    `refused` says why kernels have no C."""
+    `viewed` those that C stores, by the views of them; `refused` says why kernels have no C."""
 
     texts: tuple[str, ...]
     own: str
@@ -100,6 +100,7 @@ class RegionText:
     numbers: tuple[int, ...]
     scratch: tuple[Made, ...]
     in_arena: frozenset[int]
+    viewed: Mapping[int, int]
     refused: Mapping[str, str]
 
     def rooms(self, step: int) -> tuple[int, ...]:
@@ -140,6 +141,7 @@ class _Writer:
         self._numbers: Final[dict[int, int]] = {}
         self._scratch: Final[dict[Made, int]] = {}
         self._in_arena: Final[set[int]] = set()
+        self._viewed: Final[dict[int, int]] = {}
         self._addresses: Final[dict[int, tuple[str, str]]] = {}
         """The variables of a piece: where values lie, by name and text."""
         self._locals: Final[set[str]] = set()
@@ -148,7 +150,9 @@ class _Writer:
         """Return the text."""
         found = {n: k for n in range(len(self._tape.steps)) if (k := self._kernel(n)) is not None}
         made = (s.results for n in found if isinstance(s := self._tape.steps[n], KernelStep))
-        self._in_arena.update(v for results in made for v in results if v in self._tape.slots)
+        stored = {v for results in made for v in results}
+        self._in_arena.update(v for v in stored if v in self._tape.slots)
+        self._viewed.update((v, of) for v, of in self._tape.viewed.items() if of in stored)
         pieces: list[Piece] = []
         stretch: list[int] = []
         for number, step in enumerate(self._tape.steps):
@@ -174,6 +178,7 @@ class _Writer:
             tuple(self._numbers),
             tuple(self._scratch),
             frozenset(self._in_arena),
+            self._viewed,
             self._refused,
         )
 
@@ -260,6 +265,7 @@ class _Writer:
         return self._addresses[value][0]
 
     def _place(self, value: int) -> str:
+        value = self._viewed.get(value, value)
         if value < len(self._tape.types) and value not in self._in_arena:
             return f"at[{value + 1}]"
         place = self._integers.setdefault(Offset(value), len(self._integers))

@@ -18,6 +18,7 @@ from ...ir.dims import Dim
 from ...kernels.backend import RegionFunction
 from ...kernels.calling import Sizes
 from ...kernels.operands import is_shared, key_of
+from ...kernels.reading import shape_of
 from ...kernels.tape import (
     CallStep,
     KernelStep,
@@ -26,6 +27,7 @@ from ...kernels.tape import (
     Step,
     Tape,
     TupleStep,
+    ViewStep,
     run_tape,
     used_by,
 )
@@ -174,6 +176,8 @@ class _Sizing:
                 return self._taken_apart(step)
             case KernelStep(results=(result,)) | CallStep(result=result):
                 return (self._called(self._first.functions[step], step, result),)
+            case ViewStep():
+                return (self._called(self._reshaping(step.result), step, step.result),)
             case TupleStep():
                 return (self._called(lambda *fields: fields, step, step.result),)
             case PartStep(whole, field):
@@ -189,6 +193,10 @@ class _Sizing:
 
     def _called(self, function: Callee, step: Step, result: int) -> Called:
         return Called(function, used_by(step), result, self._strides(result), step.dead)
+
+    def _reshaping(self, number: int) -> Callee:
+        shape = tuple(map(self._first.size, shape_of(self._tape.types[number])))
+        return lambda value: value.view(shape)
 
     def _strides(self, number: int) -> tuple[int, ...] | None:
         """Return the strides of a value of torch's, where kernels rely on them."""

@@ -9,7 +9,7 @@ from ...ir.traverse import post_order
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction, RegionFunction
 from ...kernels.memory import plan_memory
 from ...kernels.outlined import outlined_of, written_parameters
-from ...kernels.tape import tape_of
+from ...kernels.tape import only_reshapes, tape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,7 +58,10 @@ class Kernels:
         """Return a region function."""
         function = self._launched.functions[name]
         plan = plan_memory(self._cut.functions[name], self._kernels)
-        nodes = (n.name for n in post_order(function.body) if isinstance(n, GlobalVar))
+        nodes = [n.name for n in post_order(function.body) if isinstance(n, GlobalVar)]
         kernels = {n: self._kernels[n] for n in nodes if n in self._kernels}
         written = written_parameters(self._cut, name)
-        return RegionFunction(name, function, kernels, tape_of(function, plan, kernels), written)
+        called = {n: self._launched.functions[n] for n in nodes if n not in kernels}
+        reshaping = {n for n, f in called.items() if only_reshapes(f)}
+        tape = tape_of(function, plan, kernels, reshaping)
+        return RegionFunction(name, function, kernels, tape, written)

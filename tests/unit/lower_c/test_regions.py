@@ -74,6 +74,35 @@ def test_the_functions_of_a_region_are_shown_whatever_runs_it() -> None:
             assert around_torch.show("c") == text
 
 
+Stacks = Tensor[Float, (N, 4, 5)]
+
+
+@relay
+def seen_flat(x: Stacks, w: Tensor[Float, (20, 20)]):
+    h = relay.tanh(x)
+    flat = relay.flatten(h, start_dim=1)
+    y = relay.tanh(flat @ w)
+    return relay.softmax(flat @ y.T, dim=1)
+
+
+@relay
+def seen_flat_and_kept(x: Stacks, w: Tensor[Float, (20, 20)]):
+    flat = relay.flatten(relay.tanh(x), start_dim=1)
+    values, _ = relay.sort(relay.tanh(flat @ w), dim=-1)
+    return flat, values @ relay.reshape(flat, (20, N)), relay.unsqueeze(values * 2.0, 0)
+
+
+def test_a_value_under_another_shape_lies_where_it_did() -> None:
+    for n in (1, 6):
+        x, w = torch.randn(n, 4, 5), torch.randn(20, 20)
+        for function in (seen_flat, seen_flat_and_kept):
+            for _ in range(2):
+                assert_program(function(x, w), by_torch(function, x, w))
+            with options(lowering="triton-interpret"):
+                assert_program(function(x, w), by_torch(function, x, w))
+    assert "piece_1" not in seen_flat.show("c")
+
+
 def test_an_index_that_does_not_exist_is_the_error_of_torch() -> None:
     x, y = torch.randn(5, 4), torch.tensor([0, 4, 3])
     assert_program(picked(x, y), by_torch(picked, x, y))
