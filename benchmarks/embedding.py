@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from pyrelay import Dim, Float, Int, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, relay, relay_model
 
 N = Dim("N")
 BATCH = 256
@@ -30,6 +30,14 @@ def loss(ids: Tensor[Int, (N,)]) -> Float:
     return (net(ids) ** 2).sum()
 
 
+@relay
+def step(model: Model[net], optimizer: Optimizer, ids: Tensor[Int, (N,)]) -> Float:
+    """Take one step in a program, and return the loss before."""
+    value, grads = relay.value_and_grad(model, loss, (ids,))
+    relay.update_model_params(model, grads, optimizer=optimizer)
+    return value
+
+
 def milliseconds(run: Callable[[], Any], count: int) -> float:
     """Return the time of a run, after two that prepare it."""
     run()
@@ -41,10 +49,11 @@ def milliseconds(run: Callable[[], Any], count: int) -> float:
 
 
 def main() -> None:
-    """Print the times of a step with plain descent and with Adam, and of a dense gradient."""
-    print(
-        f"{'rows':>10} {'descent':>10} {'adam':>10} {'dense':>10}   ms, batch {BATCH}, 32 columns"
-    )
+    """Print the times of a step with plain descent and with Adam, in scripts and in programs, and
+    of a dense gradient."""
+    names = ("descent", "adam", "program", "dense")
+    head = " ".join(f"{n:>10}" for n in ("rows", *names))
+    print(f"{head}   ms, batch {BATCH}, 32 columns; `program` is a step with Adam in a program")
     for rows in (1_000, 100_000, 1_000_000):
         model = relay.create_model(net, seed=0, rows=rows)
         ids, adam = torch.randint(0, rows, (BATCH,)), relay.optim.adam(lr=0.01)
@@ -58,10 +67,14 @@ def main() -> None:
         def lazily(model: Any = model, adam: Any = adam) -> None:
             relay.update_model_params(model, gradient(model), optimizer=adam)
 
+        def inside(model: Any = model, adam: Any = adam, ids: torch.Tensor = ids) -> Any:
+            return step(model, adam, ids)
+
         def dense(model: Any = model) -> Any:
             return gradient(model).tree
 
-        times = milliseconds(descent, 20), milliseconds(lazily, 20), milliseconds(dense, 3)
+        runs = ((descent, 20), (lazily, 20), (inside, 20), (dense, 3))
+        times = [milliseconds(run, count) for run, count in runs]
         print(f"{rows:>10,} " + " ".join(f"{t:>10.2f}" for t in times))
 
 

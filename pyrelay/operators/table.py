@@ -129,6 +129,8 @@ GENERATED: Final[tuple[Op, ...]] = (
     debugging.debug_local,
     descent.descend_in_place,
     descent.overwrite,
+    descent.summed_rows,
+    descent.write_rows,
     einsum.contract,
     extrema.peak,
     index.scatter_at,

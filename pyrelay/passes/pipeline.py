@@ -24,7 +24,7 @@ from .rewrites.hoist import Hoist
 from .rewrites.in_place import UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
 from .rewrites.merge_slices import MergeSlices
-from .rewrites.peepholes import PoolFirst, TorchPeepholes
+from .rewrites.peepholes import JoinRows, PoolFirst, TorchPeepholes
 from .simplify.cse import ShareSubexpressions
 from .simplify.dce import RemoveDead
 from .simplify.fold import Fold
@@ -49,7 +49,7 @@ GRAD: Final = Phase(
         WriteOut(),
     ),
 )
-_ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), Simplify())
+_ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), JoinRows(), Simplify())
 _FOR_CALLS: Final[tuple[Pass, ...]] = (
     *_ALGEBRA,
     TorchPeepholes(),

@@ -47,6 +47,7 @@ from .models.optimizer_places import ParameterPlace
 from .models.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
 from .models.passed_models import annotated_definition
 from .models.requirements import find_requirements
+from .models.row_tables import row_tables
 from .models.tied_shapes import tied
 from .names.alias_check import list_names, writes_items
 from .names.environment import Bound, Holder, Static, Unbound
@@ -317,6 +318,7 @@ def _translate_instance(program: Program, instance: Instance) -> None:
     )
     program.functions[name] = with_rules(cx, name, made)
     if cx.sites is not None:
+        cx.sites.mark_tables(row_tables(name, made))
         cx.sites.check(program.report)
 
 

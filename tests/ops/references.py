@@ -346,8 +346,25 @@ def _adam_step(
     return moved, first, second
 
 
+def _by_rows(step: Callable[..., Any], *moments: str) -> Callable[..., Any]:
+    """Return a step that leaves rows whose gradient is zero, one row after the other."""
+
+    def reference(param: torch.Tensor, *, by_rows: bool = False, **rest: Any) -> Any:
+        found = step(param, **rest)
+        if not by_rows:
+            return found
+        before = (param, *(rest[m] for m in moments))
+        moves = [bool(row.any()) for row in rest["grad"]]
+        return tuple(
+            torch.stack([n if m else o for n, o, m in zip(new, old, moves, strict=True)])
+            for new, old in zip(found, before, strict=True)
+        )
+
+    return reference
+
+
 REFERENCES: Mapping[str, Callable[..., Any]] = {
-    "adam_step": _adam_step,
+    "adam_step": _by_rows(_adam_step, "first", "second"),
     "arange": _arange,
     "batch_norm": _batch_norm,
     "batch_norm_backward": _batch_backward,
@@ -391,7 +408,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "cast": lambda x, dtype: x.to(dtype),
     "max": _pair(torch.max),
     "mean": _reduce_all_by_default(torch.mean),
-    "momentum_step": _momentum_step,
+    "momentum_step": _by_rows(_momentum_step, "velocity"),
     "min": _pair(torch.min),
     "prod": _prod,
     "quotient": lambda x, other: torch.div(

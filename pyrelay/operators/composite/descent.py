@@ -13,15 +13,19 @@ from ...ir.op import (
     Clash,
     Effect,
     Library,
+    Linear,
     MadeOf,
     NoGradient,
     Op,
     RuleCall,
+    Sample,
     ShapeBehaviour,
+    TensorSpec,
     attribute,
     operand,
 )
-from ...ir.types import UNIT, TensorType, TupleType, Type, is_float, show
+from ...ir.rules import expect, with_rank
+from ...ir.types import UNIT, RefType, TensorType, TupleType, Type, is_float, show
 from ..primitive.embedding import embedding_grad
 from ..shared.operands import as_positions, fields
 from ..shared.precision import widened
@@ -115,6 +119,77 @@ descend_in_place: Final = Op(
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Library(update_in_place, fused=MadeOf(_descend_code)),
+    grad=NoGradient("made after all gradients are", is_zero=False),
+    samples=lambda: (),
+)
+
+
+def _summed_rows_type(call: RuleCall) -> Type:
+    rows, (count,) = call.tensor(0), with_rank(call, 1, 1).shape
+    wanted = TensorType((count, *rows.shape[1:]), rows.dtype)
+    expect(call, 0, wanted, "`summed_rows` takes a row for each number")
+    return rows
+
+
+def _summed_rows(torch: Any, rows: Any, numbers: Any) -> Any:
+    _, places = torch.unique(as_positions(torch, numbers, rows), return_inverse=True)
+    return torch.zeros_like(rows).index_add_(0, places, rows).index_select(0, places)
+
+
+summed_rows: Final = Op(
+    name="summed_rows",
+    doc="Rows with their numbers, each replaced by the sum of all rows of its number.",
+    params=(operand("rows"), operand("numbers")),
+    type_rule=_summed_rows_type,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_summed_rows, is_fresh=True),
+    push=Linear(("rows",)),
+    grad=lambda p: (p.g.builder.call(summed_rows, (p.g, p.args[1])), None),
+    samples=lambda: (
+        Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4))),
+        Sample((TensorSpec((5, 2, 3)), TensorSpec((5,), "int64", 0, 4))),
+        Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 4))),
+        Sample((TensorSpec((6, 3), contiguous=False), TensorSpec((6,), "int32", 0, 4))),
+    ),
+)
+
+
+def _write_rows_type(call: RuleCall) -> Type:
+    try:
+        call.solver.unify(call.types[0], RefType(call.type(1)))
+    except Clash:
+        call.clash("`write_rows` takes a reference and its new contents", 0, 1)
+    pending = call.type(2)
+    for part in pending.fields if isinstance(pending, TupleType) else (pending,):
+        match part:
+            case TupleType((TensorType(shape, dtype), TensorType((count,), _), rows)) if (
+                rows == TensorType((count, *shape[1:]), dtype)
+            ):
+                pass
+            case _:
+                call.clash(f"`write_rows` takes a table, numbers and rows, not {show(part)}", 2)
+    return UNIT
+
+
+def _write_rows(torch: Any, cell: Any, content: Any, tables: Sequence[Any]) -> tuple[()]:
+    steps = [
+        partial(table.index_copy_, 0, as_positions(torch, numbers, table), rows)
+        for table, numbers, rows in tables
+    ]
+    # As above: an interrupt comes before or after all of them.
+    deque(map(apply, [*steps, partial(setattr, cell, "value", content)]), maxlen=0)
+    return ()
+
+
+write_rows: Final = Op(
+    name="write_rows",
+    doc="The contents of a reference replaced, and rows of tables among them, in the storage of "
+    "the tables: each is `(table, numbers, rows)`. Rows of one number are equal.",
+    params=(operand("cell"), operand("content"), operand("tables")),
+    type_rule=_write_rows_type,
+    effect=Effect.STATE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_write_rows),
     grad=NoGradient("made after all gradients are", is_zero=False),
     samples=lambda: (),
 )

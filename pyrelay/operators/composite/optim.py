@@ -2,11 +2,13 @@
 
 The learning rate is a float of rank 0 and of any precision: the numbers that an optimiser computes
 from it are rounded once, to the parameter's, when they meet it.
+
+A step `by_rows` is lazy: rows whose gradient is zero stay as they are, and so do their moments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +33,8 @@ from ...ir.op import (
 from ...ir.rules import floating, integral, numeric, with_rank
 from ...ir.types import UNIT, TensorType, TupleType, Type, TypeHole
 from ..primitive import math
+from ..primitive.compare import not_equal, where
+from ..primitive.reduce import any_
 from ..shared.operands import is_given
 from ..shared.precision import widened
 
@@ -125,6 +129,27 @@ def _like_the_parameter(call: RuleCall, *indices: int) -> TensorType:
     return param
 
 
+def _moved_rows(torch: Any, grad: Any, before: Sequence[Any], after: Sequence[Any]) -> Any:
+    """Return what a step gives, in the rows that its gradient moves, and elsewhere what was."""
+    moves = grad != 0
+    if grad.dim() > 1:
+        moves = moves.any(dim=tuple(range(1, grad.dim())), keepdim=True)
+    pairs = zip(before, after, strict=True)
+    return tuple(
+        new if isinstance(new, tuple) else torch.where(moves, new, old) for old, new in pairs
+    )
+
+
+def _moved_rows_code(
+    grad: Value, before: Sequence[Value], after: Sequence[Value]
+) -> tuple[Value, ...]:
+    moves = not_equal(grad, 0.0)
+    if grad.rank > 1:
+        moves = any_(moves, dim=tuple(range(1, grad.rank)), keepdim=True)
+    pairs = zip(before, after, strict=True)
+    return tuple(where(moves, new, old) if is_given(new) else new for old, new in pairs)
+
+
 def _momentum_type(call: RuleCall) -> Type:
     has_velocity = call.given(3)
     param = _like_the_parameter(call, 1, *((3,) if has_velocity else ()))
@@ -142,7 +167,9 @@ def _momentum_step(
     momentum: float,
     weight_decay: float,
     nesterov: bool,
+    by_rows: bool,
 ) -> Any:
+    before, given = (param, () if velocity is None else velocity), grad
     if weight_decay:
         grad = torch.add(grad, param, alpha=weight_decay)
     direction = grad
@@ -150,7 +177,8 @@ def _momentum_step(
         velocity = torch.add(grad, velocity, alpha=momentum)
         direction = torch.add(grad, velocity, alpha=momentum) if nesterov else velocity
     moved = torch.addcmul(param, direction, lr, value=-1)
-    return moved.to(param.dtype), () if velocity is None else velocity
+    after = moved.to(param.dtype), () if velocity is None else velocity
+    return _moved_rows(torch, given, before, after) if by_rows else after
 
 
 def _momentum_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
@@ -165,7 +193,10 @@ def _momentum_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
         direction = grad + moving * attrs["momentum"] if attrs["nesterov"] else moving
         velocity = moving.cast(dtype)
     moved = (param - direction * args[2].cast(param.dtype)).cast(dtype)
-    return param.builder.tuple((moved, velocity))
+    after = (moved, velocity)
+    if attrs["by_rows"]:
+        after = _moved_rows_code(args[1], (args[0], args[3]), after)
+    return param.builder.tuple(after)
 
 
 _MATRIX: Final = TensorSpec((3, 4))
@@ -183,10 +214,11 @@ momentum_step: Final = Op(
         attribute("momentum", 0.0, kinds.real),
         attribute("weight_decay", 0.0, kinds.real),
         attribute("nesterov", False, kinds.flag),
+        attribute("by_rows", False, kinds.flag),
     ),
     type_rule=_momentum_type,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_momentum_step, fused=MadeOf(_momentum_code)),
+    lowering=Library(_momentum_step, is_fresh=True, fused=MadeOf(_momentum_code)),
     grad=Expansion(_momentum_code),
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _RATE, _MATRIX), {"momentum": 0.9}),
@@ -202,6 +234,7 @@ momentum_step: Final = Op(
         Sample(
             (TensorSpec((0, 4)), TensorSpec((0, 4)), _RATE, TensorSpec((0, 4))), {"momentum": 0.9}
         ),
+        Sample((_MATRIX, _MATRIX, _RATE, _MATRIX), {"momentum": 0.9, "by_rows": True}),
     ),
 )
 
@@ -228,7 +261,9 @@ def _adam_step(
     eps: float,
     weight_decay: float,
     decoupled: bool,
+    by_rows: bool,
 ) -> Any:
+    before, given = (param, first, second), grad
     # In single precision the powers would lose their difference from 1, by which this divides.
     steps = step.to(torch.float64) if isinstance(step, torch.Tensor) else step
     start = param
@@ -240,7 +275,8 @@ def _adam_step(
     second = torch.addcmul(second * beta2, grad, grad, value=1 - beta2)
     below = second.sqrt() / (1 - beta2**steps) ** 0.5 + eps
     moved = torch.addcmul(start, first / below, lr / (1 - beta1**steps), value=-1)
-    return moved.to(param.dtype), first, second
+    after = moved.to(param.dtype), first, second
+    return _moved_rows(torch, given, before, after) if by_rows else after
 
 
 def _adam_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
@@ -263,7 +299,10 @@ def _adam_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     second = second * beta2 + grad * grad * (1.0 - beta2)
     below = math.sqrt(second) / correction(beta2) ** 0.5 + attrs["eps"]
     moved = start - first / below * (lr / correction(beta1))
-    return param.builder.tuple([v.cast(args[0].dtype) for v in (moved, first, second)])
+    after = tuple(v.cast(args[0].dtype) for v in (moved, first, second))
+    if attrs["by_rows"]:
+        after = _moved_rows_code(args[1], (args[0], *args[2:4]), after)
+    return param.builder.tuple(after)
 
 
 _SQUARES: Final = TensorSpec((3, 4), low=0.1)
@@ -285,10 +324,11 @@ adam_step: Final = Op(
         attribute("eps", 1e-8, kinds.real),
         attribute("weight_decay", 0.0, kinds.real),
         attribute("decoupled", False, kinds.flag),
+        attribute("by_rows", False, kinds.flag),
     ),
     type_rule=_adam_type,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_adam_step, fused=MadeOf(_adam_code)),
+    lowering=Library(_adam_step, is_fresh=True, fused=MadeOf(_adam_code)),
     grad=Expansion(_adam_code),
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE)),
@@ -309,5 +349,9 @@ adam_step: Final = Op(
             (*[TensorSpec(())] * 3, TensorSpec((), low=0.1), _STEP, TensorSpec((), "float64")),
         ),
         Sample((*[TensorSpec((0, 4))] * 4, _STEP, _RATE)),
+        Sample(
+            (_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE),
+            {"weight_decay": 0.1, "by_rows": True},
+        ),
     ),
 )

@@ -4,7 +4,8 @@ A program updates a model by writing new parameters into its cell (pyrelay/runti
 nothing aliases the old ones afterwards, the tensors themselves are written: all the steps
 `param - lr * grad` of one write become one `descend_in_place`. A gradient that is a product of
 matrices, which that of every linear layer is, is then not computed at all: its factors are
-multiplied into the parameter.
+multiplied into the parameter. Steps of other optimisers that move some rows of a table are taken on
+these rows (`update_rows`).
 
 Cells whose contents a program made itself keep their new tensors: they may hold constants.
 """
@@ -25,10 +26,8 @@ from ...ir.expr import (
     Expr,
     Function,
     LetBlock,
-    RefRead,
     RefWrite,
     Tuple,
-    TupleGet,
     Var,
     type_of,
 )
@@ -40,9 +39,9 @@ from ...operators.composite.descent import descend_in_place
 from ...operators.composite.optim import sgd_step
 from ...operators.matrices.products import matmul
 from ..base import Context, Opaque, Pass, nothing_opaque
+from .cell_contents import Contents
 from .low_rank_gradients import factors_of
-
-_Path = tuple[int, ...]
+from .update_rows import RowUpdate, row_update
 
 
 @final
@@ -60,9 +59,51 @@ class _Step:
 class _Descent:
     """All steps of one write, and the variables that are needed for nothing else."""
 
+    write: RefWrite
     steps: tuple[_Step, ...]
     lr: float
-    spare: frozenset[Var]
+    spare: frozenset[Expr]
+
+    def take_part(self, aliasing: RefAliasing) -> None:
+        """Note what the descent reads when the write is made, and lose what must not be among
+        it."""
+        for step in self.steps:
+            aliasing.lost.update(aliasing.by(step.grad))
+            aliasing.use_at(step.param, aliasing.place[self.write])
+
+    def settled(self, aliasing: RefAliasing) -> _Descent:
+        """Return the descent with gradients that are products left out, unless a factor may be a
+        parameter, which a step before this one would have changed."""
+        steps: list[_Step] = []
+        spare = set(self.spare)
+        for step in self.steps:
+            if step.factors is None or any(aliasing.by(v) for v in step.factors):
+                steps.append(replace(step, factors=None))
+                continue
+            steps.append(step)
+            spare.add(step.grad)
+        return replace(self, steps=tuple(steps), spare=frozenset(spare))
+
+    def bindings(self, var: Var) -> list[Binding]:
+        """Return the bindings that take the place of the write's."""
+        span = self.write.span
+        bound: list[Binding] = []
+
+        def pack(name: str, fields: tuple[Var, ...]) -> Var:
+            types = tuple(f.ty for f in fields if f.ty is not None)
+            var = Var(name, TupleType(types), span=span)
+            bound.append(Binding(var, Tuple(fields, var.ty, span=span)))
+            return var
+
+        grads = tuple(
+            s.grad if s.factors is None else pack("factors", s.factors) for s in self.steps
+        )
+        operands = (pack("params", tuple(s.param for s in self.steps)), pack("grads", grads))
+        step = Call(descend_in_place, operands, {"lr": self.lr}, ty=UNIT, span=span)
+        return [*bound, Binding(var, step)]
+
+
+_Update = _Descent | RowUpdate
 
 
 def update_in_place(module: Module, opaque: Opaque = nothing_opaque) -> Module:
@@ -71,9 +112,9 @@ def update_in_place(module: Module, opaque: Opaque = nothing_opaque) -> Module:
     if opaque(sgd_step):
         return module
     found = _Finder(module, opaque)
-    if not found.descents:
+    if not found.updates:
         return module
-    functions = {n: _rewritten(f, found.descents) for n, f in module.functions.items()}
+    functions = {n: _rewritten(f, found.updates) for n, f in module.functions.items()}
     return replace(module, functions=functions)
 
 
@@ -96,46 +137,30 @@ class _Finder:
 
     def __init__(self, module: Module, opaque: Opaque) -> None:
         self._opaque: Final = opaque
-        self.descents: Final[dict[RefWrite, _Descent]] = {}
+        self.updates: Final[dict[RefWrite, _Update]] = {}
         writes: list[RefWrite] = []
-        made: dict[RefWrite, _Descent] = {}
+        made: dict[RefWrite, _Update] = {}
         for function in module.functions.values():
             values = definitions(function)
             own = [v for v in values.values() if isinstance(v, RefWrite)]
             writes += own
-            found = _Descents(values, uses(function), opaque)
-            made.update((w, d) for w in own if (d := found.of(w)) is not None)
+            counts = uses(function)
+            for write in own:
+                update = _Descents(values, counts, opaque).of(write)
+                update = update or row_update(write, values, counts)
+                if update is not None:
+                    made[write] = update
         types = frozenset(_content(w) for w in made)
         if not types:
             return
         aliasing = RefAliasing(module, types, self._opaque, made)
         aliasing.lost.update(_content(w) for w in writes if w not in made)
-        for write, descent in made.items():
-            self._take_part(aliasing, write, descent)
+        for update in made.values():
+            update.take_part(aliasing)
         aliasing.settle()
-        for write, descent in made.items():
+        for write, update in made.items():
             if _content(write) not in aliasing.lost:
-                self.descents[write] = self._without_products(aliasing, descent)
-
-    def _take_part(self, aliasing: RefAliasing, write: RefWrite, descent: _Descent) -> None:
-        """Note what a descent reads when the write is made, and lose what must not be among it."""
-        place = aliasing.place[write]
-        for step in descent.steps:
-            aliasing.lost.update(aliasing.by(step.grad))
-            aliasing.use_at(step.param, place)
-
-    def _without_products(self, aliasing: RefAliasing, descent: _Descent) -> _Descent:
-        """Return the descent with gradients that are products left out, unless a factor may be a
-        parameter, which a step before this one would have changed."""
-        steps: list[_Step] = []
-        spare = set(descent.spare)
-        for step in descent.steps:
-            if step.factors is None or any(aliasing.by(v) for v in step.factors):
-                steps.append(replace(step, factors=None))
-                continue
-            steps.append(step)
-            spare.add(step.grad)
-        return replace(descent, steps=tuple(steps), spare=frozenset(spare))
+                self.updates[write] = update.settled(aliasing)
 
 
 @final
@@ -149,26 +174,24 @@ class _Descents:
 
     def of(self, write: RefWrite) -> _Descent | None:
         """Return a write as a descent; None if it writes anything else."""
+        contents = Contents(write, self.defined, self.uses)
         steps: list[_Step] = []
         rates: set[float] = set()
-        spare: set[Var] = set()
-        pending: list[tuple[Expr, _Path]] = [(write.value, ())]
-        while pending:
-            atom, path = pending.pop()
-            if isinstance(atom, Var) and self._is_read(atom, path, write.ref):
-                if self.uses[atom] == 1:
-                    spare.add(atom)
-                continue  # a parameter that stays, or the memory of an optimiser
+        spare: set[Expr] = set()
+        for atom, path in contents.parts():
             if isinstance(atom, Tuple) and not atom.fields:
                 continue  # a model without memory
-            if not isinstance(atom, Var) or self.uses[atom] != 1:
+            if not isinstance(atom, Var):
                 return None
-            spare.add(atom)
+            if self.uses[atom] == 1:
+                spare.add(atom)
+            elif not contents.stays(atom, path):
+                return None
+            if contents.stays(atom, path) or contents.fields(atom) is not None:
+                continue  # a parameter that stays, or the memory of an optimiser
             match self.defined.get(atom):
-                case Tuple(fields):
-                    pending += reversed([(f, (*path, i)) for i, f in enumerate(fields)])
                 case Call(callee, (Var() as param, Var() as grad, Constant(float() as lr))) if (
-                    callee is sgd_step and self._is_read(param, path, write.ref)
+                    callee is sgd_step and contents.stays(param, path)
                 ):
                     if param.ty != grad.ty:
                         return None
@@ -181,26 +204,15 @@ class _Descents:
                     return None
         if len(rates) != 1:
             return None
-        return _Descent(tuple(steps), rates.pop(), frozenset(spare))
-
-    def _is_read(self, param: Var, path: _Path, ref: Expr) -> bool:
-        """Return whether a variable was read from a reference, at a path into its contents."""
-        atom: Expr = param
-        for index in reversed(path):
-            found = self.defined.get(atom)
-            if not isinstance(found, TupleGet) or found.index != index:
-                return False
-            atom = found.value
-        read = self.defined.get(atom)
-        return isinstance(read, RefRead) and read.ref is ref
+        return _Descent(write, tuple(steps), rates.pop(), frozenset(spare))
 
 
 def _content(write: RefWrite) -> Type:
     return type_of(write.value)
 
 
-def _rewritten(function: Function, descents: Mapping[RefWrite, _Descent]) -> Function:
-    spare = frozenset[Var]().union(*(d.spare for d in descents.values()))
+def _rewritten(function: Function, updates: Mapping[RefWrite, _Update]) -> Function:
+    spare = frozenset[Expr]().union(*(u.spare for u in updates.values()))
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, LetBlock):
@@ -209,31 +221,9 @@ def _rewritten(function: Function, descents: Mapping[RefWrite, _Descent]) -> Fun
         for binding in node.bindings:
             if binding.var in spare:
                 continue
-            descent = descents.get(binding.value) if isinstance(binding.value, RefWrite) else None
-            if descent is None:
-                bindings.append(binding)
-            else:
-                bindings += _bindings(binding, descent)
+            update = updates.get(binding.value) if isinstance(binding.value, RefWrite) else None
+            bindings += [binding] if update is None else update.bindings(binding.var)
         return replace(node, bindings=tuple(bindings)) if bindings else node.body
 
     body = rewrite(function.body, change)
     return function if body is function.body else replace(function, body=body)
-
-
-def _bindings(write: Binding, descent: _Descent) -> list[Binding]:
-    """Return the bindings that take the place of a write."""
-    span = write.value.span
-    bound: list[Binding] = []
-
-    def pack(name: str, fields: tuple[Var, ...]) -> Var:
-        types = tuple(f.ty for f in fields if f.ty is not None)
-        var = Var(name, TupleType(types), span=span)
-        bound.append(Binding(var, Tuple(fields, var.ty, span=span)))
-        return var
-
-    grads = tuple(
-        s.grad if s.factors is None else pack("factors", s.factors) for s in descent.steps
-    )
-    operands = (pack("params", tuple(s.param for s in descent.steps)), pack("grads", grads))
-    step = Call(descend_in_place, operands, {"lr": descent.lr}, ty=UNIT, span=span)
-    return [*bound, Binding(write.var, step)]

@@ -125,8 +125,8 @@ class _Peepholes(Rewriter):
         """Add a binding, or what the first rule that applies makes of it."""
         value = yield self.node(binding.value, code)
         found = self._rewritten(value, code) if isinstance(value, Call) else None
-        if found is None:
-            self._known[binding.var] = value
+        if found is None or isinstance(found, Call):
+            self._known[binding.var] = value if found is None else found
         code.bind(binding.var, value if found is None else found)
 
     def _rewritten(self, call: Call, code: BlockBuilder) -> Expr | None:

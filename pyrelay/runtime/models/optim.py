@@ -26,7 +26,7 @@ from ..interop.autograd import unrecorded
 from ..values.structure import tensors
 from .commit import Change, commit, setting
 from .model import Model
-from .records import Part, summed
+from .records import Part, summed, whole
 
 _lists: Final[Any] = torch
 """Where the functions on lists of tensors are, `_foreach_add_` and its kind, which torch's own
@@ -86,11 +86,13 @@ class Rows:
     grad: torch.Tensor
 
     @staticmethod
-    def of(whole: list[torch.Tensor], part: tuple[torch.Tensor, torch.Tensor]) -> Rows:
+    def of(whole: list[torch.Tensor], part: Part) -> Rows:
         """Return the rows that a gradient is not zero in."""
-        grad, numbers = summed(part)
+        grad, numbers = summed(part) if isinstance(part, tuple) else (part, None)
+        moves = grad.ne(0).reshape(len(grad), -1).any(1).nonzero().squeeze(1)
+        numbers = moves if numbers is None else numbers[moves]
         own = [t.detach().index_select(0, numbers) for t in whole]
-        return Rows(numbers, whole, own, grad)
+        return Rows(numbers, whole, own, grad[moves])
 
     def changes(self) -> list[Change]:
         """Return the changes that put the rows back."""
@@ -99,10 +101,11 @@ class Rows:
 
 
 def _moving(
-    params: Tensors, grads: Sequence[Part], moments: Moments
+    model: Model, params: Tensors, grads: Sequence[Part], moments: Moments
 ) -> tuple[list[Moving], list[Rows]]:
     """Return the parameters that require a gradient, by the number of steps they have taken, and
-    those of which some rows alone move."""
+    those of which some rows alone move: tables."""
+    tables = [leaf.spec.is_table for leaf in model.blueprint.params]
     places: dict[int, list[int]] = {}
     for place, (param, late) in enumerate(zip(params, moments.late, strict=True)):
         if param.requires_grad:
@@ -114,11 +117,11 @@ def _moving(
         against: list[torch.Tensor] = []
         for i in found:
             own, grad = [params[i], *(tree[i] for tree in moments.trees)], grads[i]
-            if isinstance(grad, tuple):
+            if tables[i]:
                 rows.append(Rows.of(own, grad))
                 own, grad = rows[-1].own, rows[-1].grad
             columns.append(own)
-            against.append(grad)
+            against.append(whole(grad, params[i].shape))
         first, *trees = map(list, zip(*columns, strict=True))
         moving.append(Moving(first, against, trees, moments.step + 1 - late))
     return moving, rows
@@ -146,16 +149,17 @@ class Optimizer(annotations.Optimizer, ABC):
         self, model: Model, params: Tensors, grads: Sequence[Part], lr: float | None = None
     ) -> None:
         """Take one step, in place; `lr` stands in for the optimiser's own this once. `params` and
-        `grads` are in the model's order. Parameters that require no gradient stay. Of a gradient
-        that is rows with their numbers, only these rows of the parameter and of the moments take
-        part: the other rows neither decay nor go on moving.
+        `grads` are in the model's order. Parameters that require no gradient stay. Of a table,
+        in which the model only looks rows up, the rows whose gradient is not zero take part alone,
+        and those of its moments: the other rows neither decay nor go on moving.
 
         An interrupt comes before or after the whole step.
         """
-        unrecorded(self._step, self.moments(model), params, grads, self.lr if lr is None else lr)
+        unrecorded(self._step, model, params, grads, self.lr if lr is None else lr)
 
-    def _step(self, moments: Moments, params: Tensors, grads: Sequence[Part], rate: float) -> None:
-        moving, rows = _moving(params, grads, moments)
+    def _step(self, model: Model, params: Tensors, grads: Sequence[Part], rate: float) -> None:
+        moments = self.moments(model)
+        moving, rows = _moving(model, params, grads, moments)
         changes = [c for m in moving for c in self.changes(m, rate)]
         changes += [c for each in rows for c in each.changes()]
         changes.append(setting(moments, "late", moments.after(params)))

@@ -205,7 +205,7 @@ class Grads(TensorRecord):
         if not self._has_rows:
             return tensors(self.tree)
         rows = zip(self.parts, self._like, strict=True)
-        return [part if are_rows(part) else _whole(part, like.shape) for part, like in rows]
+        return [part if are_rows(part) else whole(part, like.shape) for part, like in rows]
 
     @property
     def tree(self) -> Tree:
@@ -213,7 +213,7 @@ class Grads(TensorRecord):
         if self._tree is None or any(isinstance(part, tuple) for part in self.parts):
             # From here on these are the gradient: a script may write to them.
             rows = zip(self.parts, self._like, strict=True)
-            self._parts = [_whole(part, like.shape) for part, like in rows]
+            self._parts = [whole(part, like.shape) for part, like in rows]
             self._tree = self.home.blueprint.params_tree(self._parts)
         return self._tree
 
@@ -225,7 +225,7 @@ class Grads(TensorRecord):
             parts = [
                 (function(part[0], other), part[1])
                 if isinstance(part, tuple) and are_rows(part)
-                else function(_whole(part, like.shape), other)
+                else function(whole(part, like.shape), other)
                 for part, like in zip(self.parts, self._like, strict=True)
             ]
         return type(self)(self.home, None, parts, self._like)
@@ -238,7 +238,7 @@ class Grads(TensorRecord):
             found = [
                 summed(part)[0]
                 if isinstance(part, tuple) and are_rows(part)
-                else _whole(part, like.shape)
+                else whole(part, like.shape)
                 for part, like in zip(self.parts, self._like, strict=True)
             ]
             return torch.linalg.vector_norm(torch.stack(list(map(torch.linalg.vector_norm, found))))
@@ -248,7 +248,8 @@ class Grads(TensorRecord):
         return any(map(are_rows, self.parts))
 
 
-def _whole(part: Part, shape: torch.Size) -> torch.Tensor:
+def whole(part: Part, shape: torch.Size) -> torch.Tensor:
+    """Return a part of a gradient as one tensor of the shape of its parameter."""
     if not isinstance(part, tuple):
         return part
     with torch.no_grad():

@@ -7,8 +7,8 @@ fields of the tuples `params` and `state` that the model's IR function gets, in 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, final
 
 from ...diagnostics.catalogue.sites import RepeatedName
@@ -45,13 +45,14 @@ class Instance:
 @dataclass(frozen=True, slots=True)
 class ValueSpec:
     """A hidden value: its name within its model, where it lives, and how it starts. One that is
-    frozen is updated by nothing."""
+    frozen is updated by nothing, and in a table the model only looks rows up."""
 
     name: str
     holder: Holder
     init: Init
     span: Span
     is_frozen: bool = False
+    is_table: bool = False
 
 
 @final
@@ -166,6 +167,13 @@ class Sites:
         self.params.append(site)
         self.state.append(site)
         return len(self.params) - 1, len(self.state) - 1
+
+    def mark_tables(self, places: Collection[int]) -> None:
+        """Note which of the parameters are tables."""
+        for place in places:
+            site = self.params[place]
+            if isinstance(site, ValueSpec):
+                self.params[place] = replace(site, is_table=True)
 
     def check(self, report: Callable[[Problem], None]) -> None:
         """Report sites of one name: names are how parameters are stored and loaded."""

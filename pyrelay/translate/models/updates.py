@@ -7,7 +7,7 @@ made. `memory` is the tuple `(lr, counts, moments)` where an optimiser updates t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, assert_never
 
 from ...diagnostics.catalogue.signatures import WrongArguments
@@ -29,7 +29,7 @@ from ..names.environment import Bound, Static
 from ..names.hidden import hidden_name
 from ..names.static import static_value
 from ..source.definition import meaning
-from .models import LR, Instance, ModelSpec, SubModelSpec
+from .models import LR, Instance, ModelSpec, SubModelSpec, ValueSpec
 from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
 from .passed_models import known_of, model_named, places_of
 
@@ -186,19 +186,21 @@ class _Step:
         the parameter and its moments."""
         found: list[tuple[Expr, ...]] = []
         count, span = 1 + self._rule.moments, self._span
+        specs = _values(self._spec)
 
         def leaf(param: Expr, grad: Expr, taken: Expr, *moments: Expr) -> Expr:
             one = Constant(1, span=span)
             step = Var("step", span=span)
             self._bind(step, Call(add, (taken, one), {}, span=span))
-            stepped = atom(
-                self._call(param, grad, moments, step, again(rate)), "stepped", self._bind
-            )
+            by_rows = next(specs).is_table
+            call = self._call(param, grad, moments, step, again(rate), by_rows=by_rows)
+            stepped = atom(call, "stepped", self._bind)
             fields = [atom(field_of(stepped, i, span), "new", self._bind) for i in range(count)]
             found.append((step, *fields))
             return step
 
         def kept(param: Expr, _: Expr, taken: Expr, *moments: Expr) -> Expr:
+            next(specs)
             found.append(tuple(atom(e, "kept", self._bind) for e in (taken, param, *moments)))
             return found[-1][0]
 
@@ -206,17 +208,26 @@ class _Step:
         return found
 
     def _call(
-        self, param: Expr, grad: Expr, moments: tuple[Expr, ...], step: Expr, rate: Expr
+        self,
+        param: Expr,
+        grad: Expr,
+        moments: tuple[Expr, ...],
+        step: Expr,
+        rate: Expr,
+        *,
+        by_rows: bool,
     ) -> Expr:
+        lazily = {"by_rows": True} if by_rows else {}
         match self._rule:
             case SGDRule(momentum, weight_decay, nesterov):
                 velocity = moments or (Tuple((), span=self._span),)
                 attrs = {"momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov}
+                attrs |= lazily
                 args = (param, grad, rate, *velocity)
                 return Call(momentum_step, args, attrs, span=self._span)
             case AdamRule((beta1, beta2), eps, weight_decay, decoupled):
                 attrs = {"beta1": beta1, "beta2": beta2, "eps": eps}
-                attrs |= {"weight_decay": weight_decay, "decoupled": decoupled}
+                attrs |= {"weight_decay": weight_decay, "decoupled": decoupled} | lazily
                 args = (param, grad, *moments, step, rate)
                 return Call(adam_step, args, attrs, span=self._span)
             case other:
@@ -226,6 +237,17 @@ class _Step:
         """Return the record of one field of each result."""
         rest = iter(results)
         return run(map_params(self._spec, (), lambda: next(rest)[index], self._span))
+
+
+def _values(spec: ModelSpec) -> Iterator[ValueSpec]:
+    """Return the parameters of a model in order, with those of the models inside."""
+    pending: list[ValueSpec | SubModelSpec] = [*reversed(spec.params)]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, SubModelSpec):
+            pending += reversed(part.model.params)
+        else:
+            yield part
 
 
 def fresh_memory(

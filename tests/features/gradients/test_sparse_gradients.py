@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, relay, relay_model
 
-N = Dim("N")
+K, N = Dim("K"), Dim("N")
 ROWS, WIDTH = 5_000, 8
 
 
@@ -206,3 +206,132 @@ def test_descent_of_an_indexed_table_in_a_program_touches_the_rows_alone() -> No
     start: Model = relay.create_model(indexed, seed=0)
     for (name, own), old in zip(model.named_parameters(), start.parameters(), strict=True):
         torch.testing.assert_close(own.detach(), old.detach() - 0.1 * gradient[name])
+
+
+# Optimisers inside programs.
+
+
+@relay_model
+def twice(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 1)]:
+    table = relay.param((5_000, 8))
+    both = relay.embedding(ids, weight=table) * table[ids + 1 - 2 * (ids % 2)]
+    return relay.linear(both, out_features=1)
+
+
+@relay
+def twice_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (twice(ids) ** 2).sum()
+
+
+@relay
+def trained(model: Model[net], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
+    total = 0.0
+    for ids in batches:
+        value, grads = relay.value_and_grad(model, loss, (ids,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+        total += value
+    return total
+
+
+@relay
+def indexed_trained(
+    model: Model[indexed], optimizer: Optimizer, batches: Tensor[Int, (K, N)]
+) -> Float:
+    total = 0.0
+    for ids in batches:
+        value, grads = relay.value_and_grad(model, indexed_loss, (ids,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+        total += value
+    return total
+
+
+@relay
+def twice_trained(model: Model[twice], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
+    total = 0.0
+    for ids in batches:
+        value, grads = relay.value_and_grad(model, twice_loss, (ids,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+        total += value
+    return total
+
+
+BATCHES = torch.tensor([[3, 7, 3, 4_999], [0, 7, 1, 2], [4_999, 4_999, 8, 0]])
+OPTIMIZERS = {
+    "adam": lambda: relay.optim.adam(lr=0.1, weight_decay=0.1),
+    "adamw": lambda: relay.optim.adamw(lr=0.1),
+    "momentum": lambda: relay.optim.sgd(0.1, 0.9, 0.1, nesterov=True),
+    "decay": lambda: relay.optim.sgd(0.1, weight_decay=0.1),
+}
+PROGRAMS: dict[str, tuple[Any, Any, Any]] = {
+    "embedding": (net, loss, trained),
+    "index": (indexed, indexed_loss, indexed_trained),
+    "twice": (twice, twice_loss, twice_trained),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_optimisers_in_programs_move_and_remember_the_rows_alone(name: str, program: str) -> None:
+    definition, of, train = PROGRAMS[program]
+    own, theirs = OPTIMIZERS[name](), OPTIMIZERS[name]()
+    model, other = (relay.create_model(definition, seed=0) for _ in range(2))
+    train(model, own, BATCHES)
+    for ids in BATCHES:
+        relay.update_model_params(other, relay.grad(other, of, (ids,)), optimizer=theirs)
+    torch.testing.assert_close([*model.parameters()], [*other.parameters()])
+    torch.testing.assert_close(own.state_dict(model), theirs.state_dict(other))
+    with touching_few_rows():
+        train(model, own, BATCHES)
+
+
+@relay_model
+def huge(ids: Tensor[Int, (N,)], *, rows: int) -> Tensor[Float, (N, 1)]:
+    found = relay.embedding(ids, num_embeddings=rows, embedding_dim=4)
+    return relay.linear(relay.tanh(found), out_features=1)
+
+
+@relay
+def huge_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (huge(ids) ** 2).sum()
+
+
+@relay
+def huge_trained(model: Model[huge], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
+    total = 0.0
+    for ids in batches:
+        value, grads = relay.value_and_grad(model, huge_loss, (ids,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+        total += value
+    return total
+
+
+class Elements(TorchDispatchMode):
+    """Counts the elements that operators make, or write in place."""
+
+    found = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if func.overloadpacket in (torch.ops.aten.index_copy_, torch.ops.aten.index_add_):
+            self.found += args[3].numel()
+        elif isinstance(made, torch.Tensor) and not any(made is a for a in args):
+            bases = {a.untyped_storage().data_ptr() for a in args if isinstance(a, torch.Tensor)}
+            self.found += made.numel() * (made.untyped_storage().data_ptr() not in bases)
+        elif isinstance(made, torch.Tensor):
+            self.found += made.numel()
+        return made
+
+
+def test_a_table_of_a_million_rows_trains_at_the_cost_of_the_rows_it_touches() -> None:
+    batches = torch.arange(12).reshape(3, 4)
+    counts: dict[int, list[int]] = {}
+    for rows in (1_000, 1_000_000):
+        model = relay.create_model(huge, seed=0, rows=rows)
+        for make in OPTIMIZERS.values():
+            optimizer = make()
+            huge_trained(model, optimizer, batches)
+            with Elements() as elements:
+                huge_trained(model, optimizer, batches)
+            counts.setdefault(rows, []).append(elements.found)
+    assert counts[1_000] == counts[1_000_000]
+    assert all(0 < count < 4_000 for count in counts[1_000])  # fewer than those of the small table

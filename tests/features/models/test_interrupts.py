@@ -182,6 +182,47 @@ def test_a_program_that_descends_in_place_leaves_the_last_whole_update() -> None
     assert set(found) == {0, 1, 2, 3}
 
 
+@relay_model
+def looking_up(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 2)]:
+    return relay.linear(relay.embedding(ids, num_embeddings=5, embedding_dim=3), out_features=2)
+
+
+@relay
+def looked_up(ids: Tensor[Int, (N,)]) -> Float:
+    return (looking_up(ids) ** 2).mean()
+
+
+@relay
+def fit_table(
+    model: Model[looking_up], optimizer: Optimizer, ids: Tensor[Int, (N,)], steps: Int
+) -> Float:
+    value = 0.0
+    for _ in range(steps):
+        value, grads = relay.value_and_grad(model, looked_up, (ids,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+    return value
+
+
+def test_a_program_that_moves_rows_of_a_table_leaves_the_last_whole_update() -> None:
+    model, ids = relay.create_model(looking_up, seed=0), torch.tensor([3, 1, 3])
+    start = copy.deepcopy(model.state_dict())
+
+    def begun() -> Any:
+        model.load_state_dict(start, assign=False)
+        return model, relay.optim.adam(0.1)
+
+    known: list[State] = []
+    for steps in range(3):
+        given = begun()
+        fit_table(*given, ids, steps)
+        known.append(state(*given))
+    found = [
+        which(state(*given), known)
+        for given in each_interrupt(begun, lambda g: fit_table(*g, ids, 2))
+    ]
+    assert set(found) == {0, 1, 2}
+
+
 def test_a_program_with_two_models_leaves_both_after_whole_updates() -> None:
     make = MAKERS["adam"]
     known = wholes(make, 2)

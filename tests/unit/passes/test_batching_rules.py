@@ -28,6 +28,7 @@ MANY = 3
 UNBATCHED = {
     "nonzero": "its size depends on the values",
     "bincount": "its size depends on the values",
+    "summed_rows": "it is made after functions are mapped",
 }
 """Operators that have no rule, and why."""
 

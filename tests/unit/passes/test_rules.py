@@ -14,7 +14,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.types import TensorType
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.rewrites.fold_norms import NORM_RULES
-from pyrelay.passes.rewrites.peepholes import POOL_RULES, TORCH_RULES
+from pyrelay.passes.rewrites.peepholes import POOL_RULES, ROW_RULES, TORCH_RULES
 from pyrelay.passes.rewrites.rules import Rule, Site, apply_rules
 from pyrelay.passes.simplify.algebra import LAWS
 from pyrelay.passes.simplify.fold import fold
@@ -35,6 +35,7 @@ RULES: Final = (
     *(Applied(rule, fold) for rule in LAWS),
     *(Applied(r, lambda m: apply_rules(m, TORCH_RULES), 1e-6) for r in TORCH_RULES),
     *(Applied(r, lambda m: apply_rules(m, POOL_RULES)) for r in POOL_RULES),
+    *(Applied(r, lambda m: apply_rules(m, ROW_RULES), 1e-5) for r in ROW_RULES),
     *(Applied(r, lambda m: apply_rules(m, NORM_RULES), 1e-5) for r in NORM_RULES),
 )
 every_rule = pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule.statement)
@@ -74,6 +75,8 @@ def _value(ty: object) -> torch.Tensor:
     sizes = [d.constant or 1 for d in ty.shape]
     generator = torch.Generator().manual_seed(0)
     found = torch.randn(sizes, generator=generator) * 5
+    if str(ty.dtype) == "int64":
+        return found.abs().long() % 5
     return found.to(getattr(torch, str(ty.dtype))) if str(ty.dtype) != "bool" else found > 0
 
 
