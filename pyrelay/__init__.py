@@ -3,6 +3,7 @@
 from typing import Any as Any  # in annotations, one size that nothing is known of
 
 from . import dispatch as dispatch
+from .annotations import NHWC as NHWC
 from .annotations import Bool as Bool
 from .annotations import Dim as Dim
 from .annotations import Float as Float

@@ -111,6 +111,8 @@ def _written(part: Any) -> str:
         case tuple():
             parts = [_written(p) for p in cast("tuple[Any, ...]", part)]
             return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        case ir_types.Layout():
+            return part.value
         case _ if part is ...:
             return "..."
         case _ if part is Any:
@@ -169,6 +171,7 @@ if TYPE_CHECKING:
     bfloat16 = Any
     float32 = Any
     float64 = Any
+    NHWC = Any
 
     # `Model[lenet]` has a function where type checkers want a type. mypy takes anything after a
     # variable that is Any; pyright wants a class, which `relay_model` gives it (decorators.py).
@@ -266,3 +269,4 @@ else:
     bfloat16 = ElementType("bfloat16", ir_types.bfloat16)
     float32 = ElementType("float32", ir_types.float32)
     float64 = ElementType("float64", ir_types.float64)
+    NHWC = ir_types.Layout.NHWC

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from ..ir.dims import Dim
 from ..ir.expr import (
@@ -25,7 +25,7 @@ from ..ir.expr import (
 from ..ir.nested import map_nested
 from ..ir.op import Op
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
-from ..ir.types import Substitution, Type
+from ..ir.types import Type
 from .dim_availability import dims_in_attrs
 
 if TYPE_CHECKING:
@@ -46,14 +46,31 @@ def types_in(node: Expr) -> Iterator[Type | Dim]:
             yield from (assumption.left, assumption.right)
 
 
+class TypeChange(Protocol):
+    """What replaces types, such as a substitution."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every type stays as it is."""
+        ...
+
+    def __call__(self, ty: Type) -> Type:
+        """Return what a type becomes."""
+        ...
+
+    def dim(self, dim: Dim) -> Dim:
+        """Return what a dim becomes."""
+        ...
+
+
 @final
 class Retyping:
-    """One copy under a substitution; every variable bound in what is copied is new."""
+    """One copy under other types; every variable bound in what is copied is new."""
 
-    def __init__(self, change: Substitution, because: str = "", place: Span | None = None) -> None:
+    def __init__(self, change: TypeChange, because: str = "", place: Span | None = None) -> None:
         """`because` is why the copy exists; `place` is where it stands, if not at the original."""
         self._change: Final = change
-        self._is_empty: Final = not change.dims and not change.types
+        self._is_empty: Final = change.is_empty
         self._because: Final = because
         self._place: Final = place
         self._types: Final[dict[Type, Type]] = {}
@@ -61,7 +78,7 @@ class Retyping:
         """The copies of the variables seen so far; what is put here beforehand is used."""
 
     def type(self, ty: Type | None) -> Type | None:
-        """Return a type under the substitution."""
+        """Return what a type becomes."""
         if ty is None or self._is_empty:
             return ty
         found = self._types.get(ty)
@@ -70,7 +87,7 @@ class Retyping:
         return found
 
     def attr(self, value: Any) -> Any:
-        """Return an attribute under the substitution."""
+        """Return what an attribute becomes."""
         return map_nested(value, self._dim)
 
     def _dim(self, value: Any) -> Any:

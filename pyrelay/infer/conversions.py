@@ -101,8 +101,8 @@ def to_dtype(expr: Expr, wanted: TensorType) -> Expr:
     if actual.kind.value > wanted.dtype.kind.value:
         raise Narrowed(expr, actual, wanted.dtype)
     attrs = bind_attrs(cast, {"dtype": wanted.dtype})
-    shape = expr.ty.shape if isinstance(expr.ty, TensorType) else ()
-    return Call(cast, (expr,), attrs, ty=TensorType(shape, wanted.dtype), span=expr.span)
+    source = expr.ty if isinstance(expr.ty, TensorType) else INT
+    return Call(cast, (expr,), attrs, ty=replace(source, dtype=wanted.dtype), span=expr.span)
 
 
 def _differs(actual: Type, wanted: Type) -> bool:

@@ -109,8 +109,9 @@ class Elaborator:
         match ty:
             case TypeHole(number):
                 return self._type_names.get(number, UNIT)
-            case TensorType(shape, dtype):
-                return TensorType(tuple(self.final_dim(d) for d in shape), self._final_dtype(dtype))
+            case TensorType(shape, dtype, layout):
+                dims = tuple(self.final_dim(d) for d in shape)
+                return TensorType(dims, self._final_dtype(dtype), layout)
             case _:
                 return None
 
@@ -472,8 +473,8 @@ def _at_dtype(ty: Type, dtype: DType) -> Type:
     match ty:
         case TupleType(fields):
             return TupleType(tuple(_at_dtype(f, dtype) for f in fields))
-        case TensorType(shape):
-            return TensorType(shape, dtype)
+        case TensorType():
+            return replace(ty, dtype=dtype)
         case SizeType():
             return TensorType((), dtype)
         case _:
@@ -491,5 +492,5 @@ def _stretched(arg: Expr, result: Type, span: Span, own: int) -> Expr:
     size = (*(have if have == ONE else want for have, want in pairs), *shape[kept:])
     if size == shape:
         return arg
-    ty = TensorType(size, arg.ty.dtype)
+    ty = replace(arg.ty, shape=size)
     return Call(stretch, (arg,), {"size": size}, ty=ty, span=span)

@@ -54,6 +54,7 @@ from .polymorphism.let_polymorphism import copy_templates
 from .polymorphism.open_functions import Copies, Instances, OpenFunctions
 from .quotients import equation_text, unsolved
 from .solver import Solver, holes_of
+from .stored_layouts import stored_layouts
 from .unknown_sizes import with_own_sizes
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ class _Inference:
         for function, _ in found.values():
             self.problems += missing_cases(function, self._adts)
             self.problems += hidden_sizes(function)
+            self.problems += stored_layouts(function)
             if self._strict:
                 self.problems += _refused(function)
         lifted = {n: self._instances.lift(f, copies) for n, (f, copies) in found.items()}

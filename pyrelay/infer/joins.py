@@ -88,9 +88,9 @@ class _Join:
         """Return the join of two types that differ at most in dims."""
         left, right = self._solver.shallow(left), self._solver.shallow(right)
         match left, right:
-            case TensorType(a, p), TensorType(b, q) if len(a) == len(b):
+            case TensorType(a, p, m), TensorType(b, q, n) if len(a) == len(b) and m is n:
                 self._solver.unify_dtypes(p, q)
-                return TensorType(tuple(map(self._dim, a, b)), p)
+                return TensorType(tuple(map(self._dim, a, b)), p, m)
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 return TupleType(tuple(map(self._same, a, b)))
             case FnType(a, r), FnType(b, s) if len(a) == len(b):

@@ -7,7 +7,7 @@ when the call can never be typed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -15,6 +15,7 @@ from ..ir.bounds import maximum, minimum
 from ..ir.declaration.attributes import bind_attr, bind_attrs, check_names
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constant, Expr
+from ..ir.layouts import result_type
 from ..ir.nested import map_nested
 from ..ir.op import Clash, Missing, Op, Param, Promotion, RuleCall, Stuck
 from ..ir.types import (
@@ -123,7 +124,7 @@ class OperatorCall:
         own = {n: bind_attr(self.op, p, given) for n, p in hyper.items() if is_given(p, given)}
         self._fill_hidden(solver, {**own, **self.attrs})
         rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
-        solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
+        solver.unify(self.result, solver.fill_unknown(result_type(rule)))
 
     def _infer_attributes(self, solver: Solver) -> None:
         """Find the attributes that the types of the operands determine. Raises Stuck."""
@@ -369,8 +370,8 @@ def _is_int(dtype: AnyDType) -> bool:
 
 def _with_dtype(ty: Type, dtype: AnyDType) -> Type:
     match ty:
-        case TensorType(shape):
-            return TensorType(shape, dtype)
+        case TensorType():
+            return replace(ty, dtype=dtype)
         case SizeType():
             return TensorType((), dtype)
         case TupleType(fields):

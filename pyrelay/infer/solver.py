@@ -196,9 +196,9 @@ class Solver(DTypes):
         if is_closed(ty):
             return ty
         match ty:
-            case TensorType(shape, dtype):
+            case TensorType(shape, dtype, layout):
                 return TensorType(
-                    tuple(self.resolve_dim(d) for d in shape), self.resolve_dtype(dtype)
+                    tuple(self.resolve_dim(d) for d in shape), self.resolve_dtype(dtype), layout
                 )
             case SizeType(dim):
                 return SizeType(self.resolve_dim(dim))
@@ -285,7 +285,7 @@ class Solver(DTypes):
 
     def _unify_parts(self, left: Type, right: Type) -> None:
         match left, right:
-            case TensorType(a, p), TensorType(b, q) if len(a) == len(b):
+            case TensorType(a, p, m), TensorType(b, q, n) if len(a) == len(b) and m is n:
                 for x, y in zip(a, b, strict=True):
                     self.unify_dims(x, y)
                 self.unify_dtypes(p, q)

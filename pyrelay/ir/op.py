@@ -23,6 +23,7 @@ from .declaration.derivatives import NoGradient as NoGradient
 from .declaration.derivatives import Pullback as Pullback
 from .declaration.derivatives import Push as Push
 from .declaration.derivatives import Pushforward as Pushforward
+from .declaration.layouts import Layouts as Layouts
 from .declaration.lowering import Contraction as Contraction
 from .declaration.lowering import Elementwise as Elementwise
 from .declaration.lowering import Host as Host
@@ -419,7 +420,7 @@ class Op:
     `body` is the whole meaning of a composite, whatever computes it. `push` is the derivative in
     forward mode; where it is None, it follows from `grad`.
     `shape` follows from a lowering that is pointwise, a reduction, a composite or on the host,
-    `precision` from one that is a product or a view.
+    `precision` from one that is a product or a view, `layouts` from a pointwise shape.
     """
 
     name: str
@@ -430,6 +431,7 @@ class Op:
     effect: Effect = Effect.NONE
     shape: ShapeBehaviour = ShapeBehaviour.OF_LOWERING
     precision: Precision = Precision.OF_LOWERING
+    layouts: Layouts = Layouts.OF_SHAPE
     lowering: Lowering
     body: MadeOf | None = None
     grad: Gradient | Expansion | NoGradient
@@ -446,6 +448,9 @@ class Op:
             object.__setattr__(self, "shape", _SHAPES[type(self.lowering)])
         if self.precision is Precision.OF_LOWERING:
             object.__setattr__(self, "precision", precision_of(self.lowering))
+        if self.layouts is Layouts.OF_SHAPE:
+            is_pointwise = self.shape is ShapeBehaviour.POINTWISE
+            object.__setattr__(self, "layouts", Layouts.ALIKE if is_pointwise else Layouts.PLAIN)
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -1,7 +1,7 @@
 """Types of expressions, compared by structure.
 
-    type ::= Tensor[shape, dtype] | Size[dim] | (type, ...) | fn [params] (type, ...) -> type
-           | ref(type) | Name[type or dim, ...] | T | str | ?hole
+    type ::= Tensor[shape, dtype, layout] | Size[dim] | (type, ...)
+           | fn [params] (type, ...) -> type | ref(type) | Name[type or dim, ...] | T | str | ?hole
 
 `SizeType(d)` is the type of an integer whose value is the dim `d`: a shape read, a literal, or
 integer arithmetic over them. It is a subtype of a rank-0 int64 tensor. Holes exist only while
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, TypeAlias, TypeGuard, final
 
@@ -92,6 +92,15 @@ class TypeVar:
     name: str
 
 
+class Layout(Enum):
+    """The order in memory of the last three dims of images, which are channels, height, width."""
+
+    NCHW = "NCHW"
+    """That of the shape, as in every tensor that holds no images."""
+    NHWC = "NHWC"
+    """The channels of a pixel lie together. The shape stays (..., channels, height, width)."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class TensorType:
@@ -99,6 +108,7 @@ class TensorType:
 
     shape: tuple[Dim, ...]
     dtype: AnyDType
+    layout: Layout = Layout.NCHW
 
     @property
     def rank(self) -> int:
@@ -240,7 +250,7 @@ def open_shapes(ty: Type) -> list[TensorType]:
 def with_dims(ty: TensorType, found: tuple[Dim, ...]) -> TensorType:
     """Return the tensor of any rank with dims in the place of `...`."""
     place = ty.shape.index(ANY_DIMS)
-    return TensorType((*ty.shape[:place], *found, *ty.shape[place + 1 :]), ty.dtype)
+    return replace(ty, shape=(*ty.shape[:place], *found, *ty.shape[place + 1 :]))
 
 
 def subtypes(ty: Type) -> Iterator[Type]:
@@ -293,8 +303,8 @@ def map_type(
     if replaced is not None:
         return replaced
     match ty:
-        case TensorType(shape, dtype):
-            return TensorType(tuple(on_dim(d) for d in shape), dtype)
+        case TensorType(shape, dtype, layout):
+            return TensorType(tuple(on_dim(d) for d in shape), dtype, layout)
         case SizeType(dim):
             return SizeType(on_dim(dim))
         case TupleType(fields):
@@ -325,11 +335,14 @@ class Substitution:
     dims: dict[str, Dim]
     types: dict[str, Type]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether every type stays as it is."""
+        return not self.dims and not self.types
+
     def __call__(self, ty: Type) -> Type:
         """Return the type with its parameters replaced."""
-        if not self.dims and not self.types:
-            return ty
-        return map_type(ty, self._type, self.dim)
+        return ty if self.is_empty else map_type(ty, self._type, self.dim)
 
     def dim(self, dim: Dim) -> Dim:
         """Return the dim with its names replaced."""
@@ -410,9 +423,10 @@ def names_own_sizes(name: str) -> bool:
 def show(ty: Type) -> str:
     """Return the type in the user's own notation, as it would be annotated."""
     match ty:
-        case TensorType(shape, dtype):
+        case TensorType(shape, dtype, layout):
             name = _SCALAR_NAMES.get(str(_likely(dtype)), str(_likely(dtype)))
-            return f"Tensor[{name}, ({_list(shape)})]" if shape else name
+            last = "" if layout is Layout.NCHW else f", {layout.value}"
+            return f"Tensor[{name}, ({_list(shape)}){last}]" if shape else name
         case SizeType(dim):
             return f'Dim("{_size(dim)}")' if dim.constant is None else f"{dim}"
         case TupleType(fields):

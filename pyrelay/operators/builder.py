@@ -29,6 +29,7 @@ from ..ir.expr import (
     is_atom,
     type_of,
 )
+from ..ir.layouts import result_type
 from ..ir.names import Names
 from ..ir.op import Op, Promotion, Role, RuleCall, Solver
 from ..ir.types import (
@@ -135,7 +136,7 @@ class Builder:
 
     def result_type(self, op: Op, values: Sequence[Value], attrs: Mapping[str, Any]) -> Type:
         """Return the type of an operator call with promoted operands and all attributes."""
-        return op.type_rule(RuleCall(op, tuple(v.ty for v in values), attrs, self.solver))
+        return result_type(RuleCall(op, tuple(v.ty for v in values), attrs, self.solver))
 
     def construct(self, adt: str, name: str, values: Sequence[Value], ty: Type) -> Value:
         """Return a value made by a constructor; `ty` is its data type."""

@@ -16,6 +16,7 @@ from .normalise.empty_match import FillEmptyMatches
 from .normalise.flavours import GroupByEffect
 from .normalise.inline_joins import InlineJoins
 from .normalise.lowering import InferTypes, NormalForm, SolveSizes
+from .normalise.write_layouts import WriteLayouts
 from .normalise.write_out import WriteOut
 from .partial_eval import PartialEvaluate
 from .rewrites.combine_products import CombineProducts
@@ -34,7 +35,7 @@ from .simplify.simplify import Simplify
 from .transforms import ExpandTransforms
 
 TYPED: Final = Phase("typed", (InferTypes(),))
-ANF: Final = Phase("anf", (NormalForm(), SolveSizes(), BlameCallers()))
+ANF: Final = Phase("anf", (NormalForm(), SolveSizes(), BlameCallers(), WriteLayouts()))
 MERGED: Final = Phase("merged", (MergeSlices(),))
 """For torch alone: a call costs it more than the slice does, and kernels read slices in place."""
 GRAD: Final = Phase(

@@ -29,6 +29,7 @@ from ..ir.expr import (
     TupleGet,
     Var,
 )
+from ..ir.layouts import result_type
 from ..ir.names import Names
 from ..ir.op import Op, RuleCall
 from ..ir.types import (
@@ -145,7 +146,7 @@ def _of_op(op: Op, call: Call) -> Type | None:
         return None
     rule = RuleCall(op, types, call.attrs, ClosedSolver(Names()))
     try:
-        return op.type_rule(rule)
+        return result_type(rule)
     except Exception:  # an ill-formed call is printed too, with its type written out
         return None
 

@@ -2,7 +2,8 @@
 
     term  ::= sum | fn [params] (term, ...) -> term
     sum   ::= integers, names, + - * // %, max(a, b), min(a, b), ?hole
-    types ::= Tensor[(N, 10), float32] | float32 | Size[n] | (A, B) | ref(A) | Tree[A, N] | T | str
+    types ::= Tensor[(N, 10), float32] | Tensor[(N, 3, 8, 8), float32, NHWC] | float32
+            | Size[n] | (A, B) | ref(A) | Tree[A, N] | T | str
 
 In the place of a type argument a name alone is what is in scope under it: a type parameter, a data
 type, else a dim. What would read as something else is written so that it cannot: `'T` is a type
@@ -25,6 +26,7 @@ from ..ir.types import (
     DType,
     FnType,
     Kind,
+    Layout,
     RefType,
     SizeType,
     StrType,
@@ -139,8 +141,9 @@ def type_text(ty: Type, scope: TypeScope) -> str:  # noqa: C901  one case a type
     match ty:
         case TensorType((), DType(name)):
             return name
-        case TensorType(shape, dtype):
-            return f"Tensor[{shape_text(shape)}, {dtype_text(dtype)}]"
+        case TensorType(shape, dtype, layout):
+            last = "" if layout is Layout.NCHW else f", {layout.value}"
+            return f"Tensor[{shape_text(shape)}, {dtype_text(dtype)}{last}]"
         case SizeType(dim):
             return f"Size[{dim_text(dim)}]"
         case TupleType(fields):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ...diagnostics.catalogue.layouts import Conversion, LayoutMismatch
 from ...diagnostics.catalogue.lists import MixedElements
 from ...diagnostics.catalogue.patterns import AlternativesMismatch
 from ...diagnostics.catalogue.types import (
@@ -21,6 +22,7 @@ from ...diagnostics.source import Construct
 from ...ir.declaration.attributes import WrongAttribute
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var, use_of
+from ...ir.layouts import LayoutClash
 from ...ir.op import Clash
 from ...ir.traverse import post_order
 from ...ir.types import (
@@ -73,6 +75,8 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             return wrong_attribute(call.call, call.op, clash)
         case WidthsMixed():
             return _mixed(solver, call, clash)
+        case LayoutClash():
+            return _in_other_layout(solver, call, clash)
         case Clash() if _is_row_unpacked(solver, call):
             return _row_unpacked(solver, call)
         case Clash():
@@ -86,6 +90,15 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             return OperatorMismatch(span, clash.message, labels, help_, cast)
         case _:
             raise AssertionError(f"not a clash: {clash!r}")
+
+
+def _in_other_layout(solver: Solver, call: OperatorCall, clash: LayoutClash) -> Problem:
+    operand = call.call.args[clash.index]
+    shown = show(solver.resolve(call.types[clash.index]))
+    place = use_of(operand, call.call.span)
+    way = Conversion(operand_text(operand), clash.wanted.value, place)
+    label = Label(place or operand.span, f"this is {shown}")
+    return LayoutMismatch(call.call.span, clash.message, label, way)
 
 
 def _not_static(call: OperatorCall, clash: StaticNeeded, actual: str) -> Problem:
@@ -359,6 +372,8 @@ def _is_written(ty: Type) -> bool:
 
 def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
     match actual, wanted:
+        case TensorType(a, p, m), TensorType(b, q, n) if m is not n and len(a) == len(b) and p == q:
+            return Conversion(text, n.value, None).help
         case TensorType(a, DType()), TensorType(b, _) if len(a) + 1 == len(b):
             return f"add the missing dimension: relay.unsqueeze({text}, 0) makes a batch of one"
         case _, TypeVar(name):
@@ -432,6 +447,8 @@ def one_type(first: Type, second: Type) -> str | None:
             dtype = max(_dtype(p), _dtype(q), key=lambda d: (d.kind.value, d.bits))
             also = "" if a == b else ", and slice or pad one to the shape of the other"
             return f"cast one of them: `relay.cast(x, relay.{dtype})`{also}"
+        case TensorType(layout=m), TensorType(layout=n) if m is not n:
+            return f'give both one layout: `relay.to_layout(x, "{m.value}")` for the other'
         case TensorType(), TensorType():
             return "make both branches give one shape: slice, pad or reshape one of them"
         case _:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
 from ...diagnostics.wording import counted
@@ -28,9 +29,9 @@ def with_batch(ty: Type, axes: Axes, size: Dim, adts: Mapping[str, AdtDef]) -> T
     if axes is None:
         return ty
     match ty:
-        case TensorType(shape, dtype):
+        case TensorType(shape):
             place = _place(axes, len(shape) + 1, ty)
-            return TensorType((*shape[:place], size, *shape[place:]), dtype)
+            return replace(ty, shape=(*shape[:place], size, *shape[place:]))
         case SizeType():
             _place(axes, 1, ty)
             return TensorType((size,), int64)
@@ -54,9 +55,9 @@ def without_batch(ty: Type, axes: Axes) -> Type:
     if axes is None:
         return ty
     match ty:
-        case TensorType(shape, dtype):
+        case TensorType(shape):
             place = _place(axes, len(shape), ty)
-            return TensorType((*shape[:place], *shape[place + 1 :]), dtype)
+            return replace(ty, shape=(*shape[:place], *shape[place + 1 :]))
         case TupleType(fields):
             each = _of_fields(axes, len(fields), ty)
             return TupleType(tuple(without_batch(f, a) for f, a in zip(fields, each, strict=True)))

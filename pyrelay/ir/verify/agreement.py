@@ -71,8 +71,8 @@ class Agreement(Settled):
                 return INT in (left, right)
             case SizeType(a), SizeType(b):
                 return self.dims(a, b)
-            case TensorType(a, p), TensorType(b, q):
-                return p == q and len(a) == len(b) and all(map(self.dims, a, b))
+            case TensorType(a, p, m), TensorType(b, q, n):
+                return p == q and m is n and len(a) == len(b) and all(map(self.dims, a, b))
             case TupleType(a), TupleType(b):
                 return len(a) == len(b) and all(map(self.types, a, b))
             case FnType(), FnType():

@@ -31,6 +31,7 @@ from ..expr import (
     Var,
     type_of,
 )
+from ..layouts import result_type
 from ..nested import leaves
 from ..op import Clash, Op, Param, RuleCall, Stuck
 from ..traverse import bound_vars
@@ -124,7 +125,7 @@ def operators_follow_their_rules(scene: Scene) -> Iterator[Finding]:
         op = node.callee
         types = tuple(type_of(a) for a in node.args)
         try:
-            given = op.type_rule(RuleCall(op, types, node.attrs, scene.agreement))
+            given = result_type(RuleCall(op, types, node.attrs, scene.agreement))
         except (Clash, Stuck) as reason:
             shown = ", ".join(show(t) for t in types)
             yield node, f"`{op.name}` does not take ({shown}): {reason}"

@@ -11,6 +11,7 @@ from ...ir.op import (
     Hidden,
     Holder,
     Init,
+    Layouts,
     Library,
     Linear,
     Op,
@@ -62,6 +63,7 @@ dropout: Final = Op(
     ),
     type_rule=_dropout_type,
     shape=ShapeBehaviour.IDENTITY,
+    layouts=Layouts.IMAGES,
     lowering=Library(_dropout, fused=Elementwise(drawing.dropped)),
     # Linear in its input: the same key gives the same mask.
     push=Linear(("input",)),

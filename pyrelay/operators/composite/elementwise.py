@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from ...ir.op import Clash, Op, Promotion, Pullback, RuleCall, Sample, TensorSpec, operand
+from ...ir.op import Clash, Layouts, Op, Promotion, Pullback, RuleCall, Sample, TensorSpec, operand
 from ...ir.rules import broadcast_shapes, expect, numeric, same_dtype, with_rank
 from ...ir.types import TensorType, Type, bool_, is_float, show
 from ..primitive.arithmetic import abs_, floor_divide, mod
@@ -75,6 +75,7 @@ fmod: Final = composite(
     grad=lambda p: _shaped(p, p.g, -(p.g * trunc(p.args[0] / p.args[1]))),
     torch=lambda torch, x, y: torch.fmod(*as_tensors(torch, (x, y))),
     torch_name="fmod",
+    layouts=Layouts.ALIKE,
     samples=lambda: (
         *pairs_between(-9.0, 9.0, 0.5, 2.0),
         *pairs_between(-9.0, 9.0, -2.0, -0.5),
@@ -106,6 +107,7 @@ lerp: Final = composite(
     torch=lambda torch, *operands: torch.lerp(*as_tensors(torch, operands)),
     torch_name="lerp",
     is_fresh=True,
+    layouts=Layouts.ALIKE,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), TensorSpec((3, 4), low=0.0, high=1.0))),
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), 0.25)),
@@ -178,6 +180,7 @@ masked_fill: Final[Op] = composite(
     body=lambda x, mask, value: where(mask, value, x),
     torch=_masked_fill,
     torch_name="masked_fill",
+    layouts=Layouts.ALIKE,
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((4, 3), "bool"), TensorSpec(()))),
         Sample((_MATRIX, TensorSpec((3,), "bool"), 0.5)),

@@ -17,6 +17,7 @@ from ...ir.op import (
     Hidden,
     Holder,
     Init,
+    Layouts,
     Library,
     MadeOf,
     Op,
@@ -128,6 +129,7 @@ batch_norm: Final = Op(
     ),
     type_rule=_batch_norm_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    layouts=Layouts.IMAGES,
     lowering=Library(_batch_norm, fused=MadeOf(_batch_norm_code)),
     grad=Expansion(_batch_norm_code),
     hidden=(
@@ -361,6 +363,7 @@ group_norm: Final = composite(
     ),
     hyper=(attribute("affine", True, kinds.flag),),
     torch_name="nn.functional.group_norm",
+    layouts=Layouts.IMAGES,
     samples=lambda: (
         Sample((TensorSpec((2, 6, 3)), TensorSpec((6,)), TensorSpec((6,))), {"num_groups": 2}),
         Sample((TensorSpec((2, 6)), None, None), {"num_groups": 3, "eps": 0.1}),

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, Dim
-from ...ir.op import Clash, Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, attribute, operand
+from ...ir.op import (
+    Clash,
+    Layouts,
+    Op,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
 from ...ir.rules import floating
 from ...ir.types import TensorType, Type, float32, int64, show
 from ..primitive import arithmetic, create, gathering, math
@@ -155,5 +165,6 @@ interpolate: Final[Op] = composite(
     torch=_interpolate,
     torch_name="nn.functional.interpolate",
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    layouts=Layouts.IMAGES,
     samples=_samples,
 )

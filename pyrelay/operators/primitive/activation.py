@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
+    Layouts,
     NoGradient,
     Op,
     Param,
@@ -227,6 +228,7 @@ stop_gradient: Final = Op(
     params=(operand("input"),),
     type_rule=same_dtype,
     shape=ShapeBehaviour.IDENTITY,
+    layouts=Layouts.ALIKE,
     lowering=Pointwise(lambda k, x: x),
     grad=NoGradient("held constant"),
     torch_name="detach",

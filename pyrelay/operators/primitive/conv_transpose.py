@@ -12,6 +12,7 @@ from ...ir.op import (
     Hidden,
     Holder,
     Init,
+    Layouts,
     Library,
     Op,
     Precision,
@@ -120,6 +121,7 @@ conv_transpose2d: Final = Op(
     type_rule=_transposed_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     precision=Precision.NARROW,
+    layouts=Layouts.IMAGES,
     lowering=Library(_conv_transpose2d),
     grad=Expansion(_transposed_code),
     hidden=(

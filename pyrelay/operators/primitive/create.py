@@ -10,6 +10,7 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, Dim
 from ...ir.op import (
     Elementwise,
+    Layouts,
     Library,
     MadeOf,
     NoGradient,
@@ -157,6 +158,7 @@ def _filled_like(name: str) -> Op:
         params=(operand("input"), attribute("dtype", None, kinds.optional(kinds.dtype))),
         type_rule=_like,
         shape=ShapeBehaviour.IDENTITY,
+        layouts=Layouts.IMAGES,
         lowering=Library(
             on_tensor(lambda torch, x, dtype: getattr(torch, f"{name}_like")(x, dtype=dtype)),
             is_fresh=True,
@@ -186,6 +188,7 @@ full_like: Final = Op(
     ),
     type_rule=_like,
     shape=ShapeBehaviour.IDENTITY,
+    layouts=Layouts.IMAGES,
     lowering=Library(
         on_tensor(lambda torch, x, value, dtype: torch.full_like(x, value, dtype=dtype)),
         fused=MadeOf(lambda args, attrs: _full_as(args[0], **attrs)),

@@ -10,6 +10,7 @@ from ...ir.dims import ONE, Dim
 from ...ir.op import (
     Elementwise,
     Expansion,
+    Layouts,
     Library,
     Linear,
     MadeOf,
@@ -115,6 +116,7 @@ max_pool2d: Final = Op(
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     precision=Precision.ANY,
+    layouts=Layouts.IMAGES,
     lowering=Library(
         _max_pool2d,
         is_fresh=True,
@@ -151,6 +153,7 @@ max_pool2d_with_indices: Final = Op(
     ),
     type_rule=_with_indices_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    layouts=Layouts.IMAGES,
     lowering=Library(
         _max_pool2d_with_indices,
         is_fresh=True,
@@ -249,6 +252,7 @@ avg_pool2d: Final = Op(
     ),
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    layouts=Layouts.IMAGES,
     lowering=Library(_avg_pool2d, fused=Elementwise(pooling.average)),
     push=Linear(("input",)),
     grad=lambda p: (
@@ -366,6 +370,7 @@ adaptive_avg_pool2d: Final = Op(
     params=(operand("input"), attribute("output_size", convert=_OUTPUT_SIZE)),
     type_rule=_adaptive_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
+    layouts=Layouts.IMAGES,
     lowering=Library(_adaptive, fused=MadeOf(_adaptive_code)),
     push=Linear(("input",)),
     grad=lambda p: (

@@ -12,6 +12,7 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE
 from ...ir.op import (
     Effect,
+    Layouts,
     Library,
     Linear,
     Op,
@@ -52,6 +53,7 @@ stretch: Final = Op(
     type_rule=_size,
     effect=Effect.FAIL,
     shape=ShapeBehaviour.FIXED,
+    layouts=Layouts.IMAGES,
     lowering=Library(_stretched),
     push=Linear(("input",)),
     grad=lambda p: (unstretch(p.g, size=p.args[0].shape),),

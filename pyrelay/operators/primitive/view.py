@@ -159,7 +159,8 @@ def _permute_type(call: RuleCall) -> Type:
     return TensorType(tuple(source.shape[d] for d in found), source.dtype)
 
 
-def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """Return the order of dims that undoes another."""
     places = [d % len(order) for d in order]
     return tuple(places.index(d) for d in range(len(order)))
 
@@ -172,7 +173,7 @@ permute: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims)), moving.permuted),
     push=Linear(("input",)),
-    grad=lambda p: (permute(p.g, dims=_inverse(p.attrs["dims"])),),
+    grad=lambda p: (permute(p.g, dims=inverse(p.attrs["dims"])),),
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"dims": (2, 0, 1)}),
         Sample((TensorSpec((2, 3)),), {"dims": (-1, 0)}),
@@ -180,6 +181,25 @@ permute: Final = Op(
         Sample((TensorSpec(()),), {"dims": ()}),
         Sample((TensorSpec((0, 3, 2)),), {"dims": (1, 2, 0)}),
     ),
+)
+
+
+permute_copy: Final = Op(
+    name="permute_copy",
+    doc="The dims in another order, and the elements in the order of these.",
+    params=(operand("input"), attribute("dims", convert=kinds.axes)),
+    type_rule=permute.type_rule,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    precision=permute.precision,
+    lowering=Library(
+        lambda torch, x, dims: torch.permute_copy(x, dims),
+        is_fresh=True,
+        fused=Elementwise(moving.permuted),
+    ),
+    body=MadeOf(lambda args, attrs: permute(args[0], dims=attrs["dims"])),
+    push=Linear(("input",)),
+    grad=lambda p: (permute_copy(p.g, dims=inverse(p.attrs["dims"])),),
+    samples=permute.samples,
 )
 
 

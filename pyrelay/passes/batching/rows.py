@@ -38,8 +38,8 @@ def rows_type(ty: Type, mask: Mask, count: Dim) -> Type:
     if not is_any(mask):
         return ty
     match ty:
-        case TensorType(shape, dtype):
-            return TensorType((count, *shape), dtype)
+        case TensorType(shape):
+            return replace(ty, shape=(count, *shape))
         case SizeType():
             return TensorType((count,), int64)
         case _:

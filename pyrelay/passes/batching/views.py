@@ -13,6 +13,7 @@ from ...ir.dims import ONE, product
 from ...ir.op import Op
 from ...ir.types import TupleType
 from ...operators.builder import Value
+from ...operators.composite.layouts import to_layout
 from ...operators.composite.softmax import log_softmax, softmax
 from ...operators.matrices.products import diagonal
 from ...operators.primitive.join import cat, pad, pad_fold, stack
@@ -26,6 +27,7 @@ from ...operators.primitive.view import (
     flatten,
     flip,
     permute,
+    permute_copy,
     reshape,
     roll,
     squeeze,
@@ -169,6 +171,8 @@ RULES: Final[Mapping[Op, Rule]] = {
     unstretch: _sized,
     sum_to: _sum_to,
     permute: _permute,
+    permute_copy: _permute,
+    to_layout: lambda rows: rows.emit(rows.operands),
     unsqueeze: _unsqueeze,
     roll: _roll,
     pad: _edges,

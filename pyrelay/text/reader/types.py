@@ -6,7 +6,7 @@ only by its place. Terms nest as deep as a user writes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NoReturn, final
 
 from lark import Token
@@ -29,6 +29,7 @@ from ...ir.types import (
     DTypeKind,
     FnType,
     Kind,
+    Layout,
     RefType,
     SizeType,
     TensorType,
@@ -153,6 +154,15 @@ class TypeReader:
         near = nearest(word, known)
         return self.fail(tree, "a dtype" if near is None else f"a dtype; did you mean `{near}`?")
 
+    def _layout(self, tree: Syntax, rank: int) -> Layout:
+        """Return the layout that a term is, of a tensor of a rank."""
+        word = word_of(tree) if tree.data == "term_name" else ""
+        if word not in Layout.__members__:
+            self.fail(tree, f"a layout: `{'` or `'.join(Layout.__members__)}`")
+        if rank < 3:
+            self.fail(tree, "a layout that it can have, for it has no channels, height and width")
+        return Layout(word)
+
     def params(self, tree: Syntax | None) -> tuple[TypeParam, ...]:
         """Return the type parameters in brackets."""
         found: list[TypeParam] = []
@@ -220,10 +230,11 @@ class TypeReader:
         word, (_, terms) = word_of(tree), tree.children
         assert not isinstance(terms, Token)
         if word == "Tensor":
-            if len(terms.children) != 2:
+            if len(terms.children) not in {2, 3}:
                 self.fail(tree, "a tensor type: `Tensor[(N, 10), float32]`")
-            shape, dtype = trees_of(terms)
-            return TensorType(self.shape(shape), self.dtype(dtype))
+            shape, dtype, *layout = trees_of(terms)
+            found = TensorType(self.shape(shape), self.dtype(dtype))
+            return replace(found, layout=self._layout(layout[0], found.rank)) if layout else found
         if word == "Size":
             if len(terms.children) != 1:
                 self.fail(tree, "a size: `Size[N]`")

@@ -35,6 +35,7 @@ from ...ir.types import (
     AdtType,
     DType,
     FnType,
+    Layout,
     RefType,
     SizeType,
     TensorType,
@@ -350,7 +351,8 @@ class AnnotationReader:
 
     def _tensor(self, items: tuple[Any, ...]) -> Type:
         dtypes = [meaning(i) if i not in NUMBERS else _dtype(i) for i in items if _is_dtype(i)]
-        shapes = [i for i in items if not _is_dtype(i)]
+        layouts = [i for i in items if isinstance(i, Layout)]
+        shapes = [i for i in items if not _is_dtype(i) and not isinstance(i, Layout)]
         if len(dtypes) != 1 or len(shapes) != 1:
             raise NotAType(
                 "a tensor has one element type and one shape", "write `Tensor[Float, (N, 3)]`"
@@ -364,7 +366,12 @@ class AnnotationReader:
         dims = tuple(ANY_DIMS if e is Ellipsis or e == "..." else self.dim(e) for e in entries)
         if dims.count(ANY_DIMS) > 1:
             raise NotAType("`...` stands twice in a shape", "name the sizes on one side of it")
-        return TensorType(dims, dtypes[0])
+        if layouts and len(dims) < 3:
+            raise NotAType(
+                f"images have channels, height and width, and this has rank {len(dims)}",
+                f"leave `{layouts[0].value}` out",
+            )
+        return TensorType(dims, dtypes[0], *layouts[-1:])
 
     def dim(self, value: Any) -> Dim:
         """Return the size that an object stands for in a shape. Raises NotAType."""
