@@ -87,6 +87,16 @@ def _products(variable: str, text: str) -> str:
     return text
 
 
+LAYOUTS: Final = ("written", "NHWC")
+"""The layout of the images of convolutions: as the program is written, or `NHWC`."""
+
+
+def _layout(variable: str, text: str) -> str:
+    if text not in LAYOUTS:
+        raise ValueError(f"{variable} is one of {', '.join(LAYOUTS)}, not {text!r}")
+    return text
+
+
 def _count(variable: str, text: str) -> int:
     if not text.strip().isdecimal() or int(text) < 1:
         raise ValueError(f"{variable} is a positive number, not {text!r}")
@@ -120,6 +130,10 @@ class Options:
     products: str = field(
         default="measured",
         metadata=_meta(_products, f"what multiplies matrices in C: {', '.join(PRODUCTS)}"),
+    )
+    layout: str = field(
+        default="written",
+        metadata=_meta(_layout, f"the layout of images in convolutions: {', '.join(LAYOUTS)}"),
     )
     graphs: bool = field(
         default=True,
@@ -160,6 +174,7 @@ class Changes(TypedDict, total=False):
     lowering: str
     measure: bool
     products: str
+    layout: str
     graphs: bool
     tf32: bool
     debug: bool
@@ -245,6 +260,7 @@ def options(**changes: Unpack[Changes]) -> Generator[Options, None, None]:
     changed = dataclasses.replace(current(), **changes)
     _lowering("lowering", changed.lowering)
     _products("products", changed.products)
+    _layout("layout", changed.layout)
     token = _override.set(changed)
     if "logs" in changes:
         set_log_levels(changed.logs)

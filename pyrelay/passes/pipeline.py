@@ -20,6 +20,7 @@ from .normalise.write_layouts import WriteLayouts
 from .normalise.write_out import WriteOut
 from .partial_eval import PartialEvaluate
 from .rewrites.combine_products import CombineProducts
+from .rewrites.convert_layout import ConvertLayout
 from .rewrites.fold_norms import FoldNorms
 from .rewrites.hoist import Hoist
 from .rewrites.in_place import UpdateInPlace
@@ -36,6 +37,8 @@ from .transforms import ExpandTransforms
 
 TYPED: Final = Phase("typed", (InferTypes(),))
 ANF: Final = Phase("anf", (NormalForm(), SolveSizes(), BlameCallers(), WriteLayouts()))
+LAID: Final = Phase("anf", (*ANF.passes[:-1], ConvertLayout(), ANF.passes[-1]))
+"""With convolutions in the layout NHWC, where the option `layout` asks for it."""
 MERGED: Final = Phase("merged", (MergeSlices(),))
 """For torch alone: a call costs it more than the slice does, and kernels read slices in place."""
 GRAD: Final = Phase(
@@ -85,6 +88,13 @@ def called(gradients: tuple[int, ...] | None = None) -> Pipeline:
     return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*_FOR_CALLS, *factored)))
 
 
+def in_layout(pipeline: Pipeline, layout: str) -> Pipeline:
+    """Return the phases of programs whose images have the layout that the option `layout` names."""
+    if layout == "written":
+        return pipeline
+    return tuple(LAID if phase is ANF else phase for phase in pipeline)
+
+
 STANDALONE: Final[tuple[Pass, ...]] = (
     Inline(),
     Fold(),
@@ -93,5 +103,6 @@ STANDALONE: Final[tuple[Pass, ...]] = (
     PartialEvaluate(),
     FoldNorms(),
     CombineProducts(),
+    ConvertLayout(),
 )
 """Passes that others run as a part of their work, and that can be run by themselves."""

@@ -35,6 +35,7 @@ from ...passes.insertion import INSERTIONS, with_inserted
 from ...passes.kept import KeptModules
 from ...passes.manager import Manager, Pipeline, Ran, up_to
 from ...passes.normalise.flavours import is_closed
+from ...passes.pipeline import in_layout
 from ...passes.rewrites.low_rank_gradients import gives_fresh
 from ...text.printer import to_text
 from ..host import CompiledProgram, compile_module
@@ -108,7 +109,10 @@ class Program:
 
     def pipeline(self, lowering: Lowering) -> Pipeline:
         """Return the passes that the program goes through for a lowering."""
-        return with_inserted(pipeline_of(lowering, self.gradients))
+        phases = pipeline_of(lowering, self.gradients)
+        if lowering is not Plain.DEBUGGER:
+            phases = in_layout(phases, current().layout)
+        return with_inserted(phases)
 
     def at(self, phase: str) -> Module:
         """Return the program behind a phase of the pipeline that runs it under the options in
@@ -231,6 +235,7 @@ class Program:
             device,
             options.lowering,
             options.measure,
+            options.layout,
             is_watched(),
             options.tf32,
             options.graphs,
