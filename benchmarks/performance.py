@@ -1,9 +1,10 @@
 """pyrelay on a CPU against eager torch, torch.compile and JAX: every case of `benchmarks/cases`.
 
-    python -m benchmarks.performance [--threads 2] [--cases WORD ...] [--peers WORD ...]
+    python -m benchmarks.performance [--threads 2] [--busy] [--cases WORD ...] [--peers WORD ...]
 
 Values are compared before anything is timed. Each case is prepared with empty caches ("first
 call"); afterwards a second process, which finds what the first one built, calls each case once.
+With `--busy` another process keeps one core busy meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--cases", nargs="*", default=[], help="those whose names contain one")
     parser.add_argument("--peers", nargs="*", default=[], help="those whose names contain one")
     parser.add_argument("--lowering", default="c")
+    parser.add_argument(
+        "--busy", action="store_true", help="beside a process that keeps a core busy"
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results" / "performance.json")
     parser.add_argument("--first-calls", type=Path, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -150,16 +155,30 @@ def main() -> None:
         return
     effort = bench.Effort(rounds=ARGS.rounds, block=ARGS.block, warmup=0.1)
     torch.compile(torch.tanh)(torch.ones(64))  # what it does once a process is no case's first call
-    facts = {"threads": ARGS.threads, "lowering": ARGS.lowering}
+    facts = {"threads": ARGS.threads, "lowering": ARGS.lowering, "busy": ARGS.busy}
     report = bench.Report("pyrelay on a CPU", BASELINE, ("torch", "jax", "pyrelay-lang"), **facts)
-    for case in chosen:
-        note(case.name)
-        found = candidates(case)
-        first = first_calls(case, found)
-        report.add(case.name, bench.compare(found, effort, first), case.work.limit)
-    report.add_second(in_second_process())
+    with another_process() if ARGS.busy else nullcontext():
+        for case in chosen:
+            note(case.name)
+            found = candidates(case)
+            first = first_calls(case, found)
+            report.add(case.name, bench.compare(found, effort, first), case.work.limit)
+        report.add_second(in_second_process())
     report.print()
     report.save(ARGS.out)
+
+
+@contextmanager
+def another_process() -> Generator[None]:
+    """Keep one core busy: a process that does not leave it."""
+    core = max(os.sched_getaffinity(0))
+    code = f"import os; os.sched_setaffinity(0, [{core}])\nwhile True: pass"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 def in_second_process() -> dict[str, dict[str, float]]:

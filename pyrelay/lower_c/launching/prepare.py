@@ -197,7 +197,7 @@ class _Preparing:
             return {}
         both = dict.fromkeys((step for step, _ in asked), 1)
         offsets, room = self._places(text, both)
-        of = RouteChoice(self._values, offsets, room, len(text.numbers), library)
+        of = RouteChoice(self._values, offsets, text.viewed, room, len(text.numbers), library)
         found: dict[int, int] = {}
         for number, route in asked:
             step = self._tape.steps[number]

@@ -66,13 +66,16 @@ class RouteChoice:
         self,
         values: Mapping[int, Any],
         offsets: Mapping[int, int],
+        viewed: Mapping[int, int],
         room: int,
         numbers: int,
         library: Library,
     ) -> None:
-        """`offsets` are where values begin in an arena of `room` bytes."""
+        """`offsets` are where values begin in an arena of `room` bytes, `viewed` those in whose
+        place others lie."""
         self._values: Final = values
         self._offsets: Final = offsets
+        self._viewed: Final = viewed
         self._room: Final = room
         self._numbers: Final = numbers
         self._library: Final = library
@@ -143,7 +146,8 @@ class RouteChoice:
     ) -> tuple[list[Frame], list[torch.Tensor]] | None:
         """Return a frame for each way, over operands that are made up, and what they lie in; None
         where they would be too large, or are no floats."""
-        tensors = {v: self._values[v] for v in (*step.operands, *step.results)}
+        used = (*step.operands, *step.results)
+        tensors = {self._viewed.get(v, v): self._values[v] for v in used}
         tensors = {v: t for v, t in tensors.items() if not is_number(t)}
         if any(not t.dtype.is_floating_point for t in tensors.values()):
             return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -47,11 +49,16 @@ def gated(x: Tensor[Float, (N, K)], w: Tensor[Float, (2 * M, K)]):
     return relay.sigmoid(both[:, :size]) * both[:, size:]
 
 
+def flattened(x: Tensor[Float, (N, 8, 40)], w: Tensor[Float, (M, 320)]):
+    h = relay.softmax(x, dim=-1)
+    return h, relay.tanh(relay.linear(relay.flatten(h, start_dim=1), w))
+
+
 def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
 
 
-PROGRAMS = {
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "layer": (layer, (numbers(37, 50), numbers(65, 50), numbers(65))),
     "one row": (layer, (numbers(1, 300), numbers(129, 300), numbers(129))),
     "strided": (layer, (numbers(50, 37).T, numbers(50, 65).T, numbers(65))),
@@ -62,6 +69,7 @@ PROGRAMS = {
     "batched": (batched, (numbers(3, 20, 30), numbers(3, 30, 25))),
     "rows": (normalised, (numbers(70, 60), numbers(10, 60))),
     "two sums": (gated, (numbers(31, 64), numbers(34, 64))),
+    "under another shape": (flattened, (numbers(40, 8, 40), numbers(64, 320))),
     "many blocks": (layer, (numbers(701, 20), numbers(517, 20), numbers(517))),
     "many blocks of sums alone": (products, (numbers(2, 600, 30), numbers(2, 30, 510))),
     "no rows": (layer, (numbers(0, 50), numbers(65, 50), numbers(65))),
