@@ -144,13 +144,14 @@ def peer_double(lib: Any, w: Any, x: Any, y: Any) -> Any:
 
 def inference(net: Any, peer: Any) -> tuple[Any, Any]:
     """Return what runs a model on its first argument, and the peer, which gets the weights as
-    well."""
+    well: neither records anything, since the peer's weights require no grad."""
     kept: list[Any] = []
 
     def run(x: Any, *_: Any) -> Any:
         if not kept:
             kept.append(relay.create_model(net, seed=0).eval())
-        return kept[0](x).detach()
+        with torch.no_grad():
+            return kept[0](x)
 
     return run, peer
 

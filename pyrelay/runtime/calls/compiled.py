@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final, final
+
+import torch
 
 from ...translate.source.definition import Definition
 from ...translate.source.guards import checker
 from ...translate.translator import Translation
 from ...translate.types.number_places import Numbers
 from ..border.fast_flatten import Reader
+from ..models.model import Model
 from ..models.model_io import Arguments, Source
 from ..models.recorded import Homes, recorded
-from .direct import Call, Direct, Uses, direct_call
+from .direct import Direct, Uses, direct_call
 from .entry import Entry
 from .implicit import implicit_values
 from .made import note_made
 from .parameters import Arrange
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """The compiled entries of a function with their plans, and how calls used them."""
+
+    entries: int
+    hits: int
+    misses: int
+
+
+def _joins(source: Source) -> bool:
+    """Return whether calls with the parameters of a model may join torch's graph."""
+    return not isinstance(source, Model) or source.is_trainable
 
 
 @final
@@ -63,15 +83,22 @@ class Compiled:
         return self.recorded(result, models, args)
 
     def direct_call(
-        self, args: Arguments, arrange: Arrange, uses: Uses, general: Call
-    ) -> Call | None:
-        """Return what does calls like one that has just been made without models; None where there
-        is nothing but `general`."""
+        self,
+        models: tuple[Source, ...],
+        args: Arguments,
+        arrange: Arrange,
+        uses: Uses,
+        general: Callable[..., Any],
+    ) -> Callable[..., Any] | None:
+        """Return what does calls like one that has just been made, which gets implicit models
+        first, if there are any; None where there is nothing but `general`."""
         is_more = args.statics or args.types or args.optimizers or args.implicit or self._implicit
         if is_more or self._records is not None or self._maker is not None:
             return None
-        around = (arrange, self.guards_hold, uses, general)
-        direct = direct_call(self._direct, self.entry, args.values, *around)
+        if models and self.entry.joins and torch.is_grad_enabled() and any(map(_joins, models)):
+            return None
+        around = (arrange, self.guards_hold, uses, general, self.updated)
+        direct = direct_call(self._direct, self.entry, (*models, *args.values), *around)
         if direct is None:
             return None
         self._direct = direct

@@ -30,15 +30,24 @@ def call(args, kwargs):
         raise located(error) from None
 
 A function that a backend runs whole is called without its host code. Where torch might record what
-the host code calls, recording is switched off around the call.
+the host code calls, recording is switched off around the call. Of a model the combination has its
+structure, its mode, its frozen parameters, and the dtype and device of the others; a call with
+models borrows their parameters, and gives back what it has left in their place:
+
+    host, done = borrowed((v0, ), (v1, v2, ))
+    ...
+        try:
+            result = function(*host)
+        finally:
+            done()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from sys import gettrace
 from types import CodeType
 from typing import Any, Final, TypeAlias, final
@@ -49,16 +58,23 @@ from ...autotuning.methods import is_watched
 from ...config import current
 from ...diagnostics.diagnostic import RunError
 from ...dispatch.registry import REGISTRY
-from ...ir.types import DType, DTypeKind, TensorType, Type
+from ...ir.types import DType, DTypeKind, TensorType
 from ...passes.insertion import INSERTIONS
+from ...translate.models.optimizers import OptimizerUse
 from ...translate.source.guards import holds_always
+from ..border.places import Parameter
 from ..host import UNWATCHED, CompiledProgram
 from ..interop.autograd import casts, record
+from ..models.model import Model
+from ..models.model_io import Source, host_values
 from .entry import Entry
 from .parameters import Arrange
 
 Call: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 """A call of a function with its arguments by position and by name."""
+
+ModelCall: TypeAlias = Callable[[tuple[Source, ...], tuple[Any, ...], Mapping[str, Any]], Any]
+"""The same with the implicit models first."""
 
 _MOST_KNOWN: Final = 4096
 
@@ -73,7 +89,23 @@ _CONDITIONS: Final = (
 )
 """What must be as it was: the options, what is registered, the modes of torch, captured names."""
 
+_NONE_UPDATED: Final[Mapping[int, OptimizerUse]] = {}
+
+
+def _mode(model: Any) -> tuple[Any, ...]:
+    """Return what a direct call depends on of a model. Raises TypeError for any other value."""
+    if model.__class__ is not Model:
+        raise TypeError
+    return model.blueprint, model.training, *model.kinds
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    """Return lines one level further in."""
+    return [f"    {line}" for line in lines]
+
+
 _SHARED: Final[dict[str, Any]] = {
+    "mode": _mode,
     "current": current,
     "gettrace": gettrace,
     "inserted": INSERTIONS,
@@ -110,22 +142,28 @@ class Direct:
         arrange: Arrange,
         guards_hold: Callable[[], bool],
         uses: Uses,
-        general: Call,
+        general: Callable[..., Any],
+        updated: Mapping[int, OptimizerUse],
     ) -> None:
-        """`compiled` runs the entry in this state; `general` does every other call."""
+        """`compiled` runs the entry in this state; `general` does every other call. `updated` are
+        the optimisers of explicit models."""
         self._compiled: Final = compiled
         self._state: Final = _state()
         self._known: Final[set[tuple[Any, ...]]] = set()
-        kinds = tuple([_kind(p.type) for p in entry.parameters])
+        implicit = entry.models // 2
+        explicit = entry.parameters[entry.models :]
+        kinds = (*[(_Kind.MODEL, "")] * implicit, *map(_kind, explicit))
         finish = entry.finishing(compiled, device)
-        whole = compiled.direct(lambda *args: general(args, {}))
+        has_models = any(kind is _Kind.MODEL for kind, _ in kinds)
+        whole = None if has_models else compiled.direct(lambda *args: general(args, {}))
         if whole is not None and entry.gives_tensors:
             finish = None
         way = _Way.WHOLE if whole is not None else _Way.BARE if compiled.is_bare else _Way.HOST
         # Of what requires no grad torch records nothing.
         may_record = not (entry.joins and compiled.requires_no_grad)
         is_guarded = not holds_always(guards_hold)
-        code = _code(_Form(kinds, way, entry.joins, may_record, finish is not None, is_guarded))
+        around = (entry.joins, may_record, finish is not None, is_guarded)
+        code = _code(_Form(kinds, implicit, way, *around))
         names: dict[str, Any] = _SHARED | {
             **self._state,
             "arrange": arrange,
@@ -138,10 +176,12 @@ class Direct:
             "finish": finish,
             "device": device,
             "located": compiled.located,
+            "borrowed": partial(host_values, updated=updated),
         }
         exec(code, names)
-        self.call: Final[Call] = names["call"]
-        """Does the call directly, or by the general path."""
+        self.call: Final[Callable[..., Any]] = names["call"]
+        """Does the call directly, or by the general path: a `Call`, or a `ModelCall` where there
+        are implicit models."""
         self._key: Final[Callable[..., tuple[Any, ...]]] = names["key"]
 
     def serves(self, compiled: CompiledProgram) -> bool:
@@ -165,15 +205,21 @@ def direct_call(
     arrange: Arrange,
     guards_hold: Callable[[], bool],
     uses: Uses,
-    general: Call,
+    general: Callable[..., Any],
+    updated: Mapping[int, OptimizerUse] = _NONE_UPDATED,
 ) -> Direct | None:
     """Return the direct calls of an entry with such a call as has just been made among them; None
-    where that cannot be. `before` are those that the entry has had."""
-    if not entry.takes_tensors or gettrace() is not None or REGISTRY.table.registrations:
+    where that cannot be. `values` are the implicit models and the arguments; `before` are the
+    direct calls that the entry has had."""
+    if not entry.is_direct or gettrace() is not None or REGISTRY.table.registrations:
         return None
     if casts() or is_watched():
         return None
-    device = entry.direct_device(values)
+    models = entry.models // 2
+    if any(not isinstance(v, Model) for v in values[:models]):
+        return None
+    host, _ = host_values(values[:models], values[models:], updated)
+    device = entry.direct_device(host)
     if device is None:
         return None
     compiled = entry.program.compiled(device)
@@ -181,7 +227,7 @@ def direct_call(
         return None
     found = before
     if found is None or not found.serves(compiled):
-        found = Direct(entry, compiled, device, arrange, guards_hold, uses, general)
+        found = Direct(entry, compiled, device, arrange, guards_hold, uses, general, updated)
     found.add(values)
     return found
 
@@ -191,8 +237,10 @@ def _state() -> dict[str, Any]:
 
 
 class _Kind(Enum):
-    """What an argument may be: a tensor, or a number too, which may have to become a tensor."""
+    """What an argument may be: a model, a tensor, or a number too, which may have to become a
+    tensor."""
 
+    MODEL = "model"
     TENSOR = "tensor"
     NUMBER = "number"
     FLOAT = "float"
@@ -207,8 +255,11 @@ class _Way(Enum):
     WHOLE = "whole"
 
 
-def _kind(ty: Type) -> tuple[_Kind, str]:
+def _kind(parameter: Parameter) -> tuple[_Kind, str]:
     """Return the kind of the arguments of a parameter, and the name of their dtype."""
+    ty = parameter.type
+    if parameter.is_model:
+        return _Kind.MODEL, ""
     assert isinstance(ty, TensorType)
     assert isinstance(ty.dtype, DType)
     if ty.shape:
@@ -220,11 +271,13 @@ def _kind(ty: Type) -> tuple[_Kind, str]:
 @final
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The form of direct calls: the kinds of their arguments; how the function is called; whether
+    """The form of direct calls: the kinds of their arguments, of which the first ones are as many
+    implicit models; how the function is called; whether
     it may join torch's graph, and torch may record what it calls; whether there is more to do with
     the result; whether captured names are to be looked at."""
 
     kinds: tuple[tuple[_Kind, str], ...]
+    models: int
     way: _Way
     joins: bool
     may_record: bool
@@ -240,15 +293,15 @@ class _Form:
 @lru_cache(maxsize=256)
 def _code(form: _Form) -> CodeType:
     """Return the code of the functions `key` and `call`."""
-    names = [f"v{n}" for n in range(len(form.kinds))]
-    given = list(zip(names, form.kinds, strict=True))
+    every = [f"v{n}" for n in range(len(form.kinds))]
+    models, names = every[: form.models], every[form.models :]
+    given = list(zip(every, form.kinds, strict=True))
     key = f"({''.join(f'{_part(name, kind)}, ' for name, (kind, _) in given)})"
-    listed = ", ".join(names)
-    host = f"({''.join(f'{n}, ' for n in names)})"
-    grads = [
-        f"{n}.requires_grad" if kind is _Kind.TENSOR else f"getattr({n}, 'requires_grad', False)"
-        for n, (kind, _) in given
-    ]
+    values = _tuple(names)
+    general = "general(models, args, kwargs)" if models else "general(args, kwargs)"
+    has_models = any(kind is _Kind.MODEL for _, (kind, _) in given)
+    host = "host" if has_models else values
+    grads = [g for n, (kind, _) in given if (g := _grad(n, kind, is_implicit=n in models))]
     scalars = [
         f"        if {n}.__class__ in numbers:\n"
         f"            {n} = scalar({n}, dtype=torch.{dtype}, device=device)"
@@ -256,56 +309,82 @@ def _code(form: _Form) -> CodeType:
         if kind is _Kind.FLOAT and form.way is not _Way.WHOLE
     ]
     lines = [
-        f"def key({listed}):",
+        f"def key({', '.join(every)}):",
         f"    return {key}",
-        "def call(args, kwargs):",
+        f"def call({'models, ' if models else ''}args, kwargs):",
         f"    if not ({' and '.join(_CONDITIONS if form.is_guarded else _CONDITIONS[:-1])}):",
-        "        return general(args, kwargs)",
+        f"        return {general}",
         "    try:",
+        *([f"        {_tuple(models)} = models"] if models else []),
         f"        if kwargs or len(args) != {len(names)}:",
-        f"            {host} = arrange(*args, **kwargs)",
-        *(["        else:", f"            {host} = args"] if names else []),
+        f"            {values} = arrange(*args, **kwargs)",
+        *(["        else:", f"            {values} = args"] if names else []),
         f"        is_known = {key} in known",
         *scalars,
-        "    except (AttributeError, TypeError, ArithmeticError, RuntimeError):",
-        "        return general(args, kwargs)",
+        "    except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError):",
+        f"        return {general}",
         *(["    records = is_recording()"] if form.records else []),
-        *_left(form, " or ".join(grads)),
+        *_left(form, " or ".join(grads), general),
         "    uses.hits += 1",
-        *_called(form, listed, host),
+        *([f"    host, done = borrowed({_tuple(models)}, {values})"] if has_models else []),
+        *_called(form, "*host" if has_models else ", ".join(names), host, has_models=has_models),
     ]
     return compile("\n".join(lines), "<a direct call>", "exec")
 
 
-def _left(form: _Form, grads: str) -> list[str]:
+def _tuple(names: Sequence[str]) -> str:
+    return f"({''.join(f'{n}, ' for n in names)})"
+
+
+def _grad(name: str, kind: _Kind, *, is_implicit: bool) -> str | None:
+    """Return the text that asks whether an argument may join torch's graph; None if it never does:
+    the parameters of explicit models are in references."""
+    match kind:
+        case _Kind.MODEL:
+            return f"{name}.is_trainable" if is_implicit else None
+        case _Kind.TENSOR:
+            return f"{name}.requires_grad"
+        case _Kind.NUMBER | _Kind.FLOAT:
+            return f"getattr({name}, 'requires_grad', False)"
+
+
+def _left(form: _Form, grads: str, general: str) -> list[str]:
     """Return the lines that leave calls of new kinds to the general path, and those with arguments
     of which one requires grad, as `grads` says."""
     now = "records" if form.records else "is_recording()"
     joined = f" or {now} and ({grads})" if form.joins and grads else ""
-    return [f"    if not is_known{joined}:", "        return general(args, kwargs)"]
+    return [f"    if not is_known{joined}:", f"        return {general}"]
 
 
-def _called(form: _Form, listed: str, host: str) -> list[str]:
+def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[str]:
     """Return the lines that call the function, and return its result."""
     function = "whole.latest" if form.way is _Way.WHOLE else "function"
-    is_bare = form.way is _Way.BARE
-    off = ["        if records:", "            record(False)"]
-    on = ["    finally:", "        if records:", "            record(True)"]
-    return [
-        "    try:",
-        *(off if form.records else []),
-        *(["        with unwatched():"] if is_bare else []),
-        f"{'    ' if is_bare else ''}        result = {function}({listed})",
-        f"        return {f'finish(result, {host})' if form.is_finished else 'result'}",
-        "    except RunError:",
-        "        raise",
-        "    except Exception as error:",
-        "        raise located(error) from None",
-        *(on if form.records else []),
+    called = [f"result = {function}({listed})"]
+    if has_models:
+        called = ["try:", *indented(called), "finally:", "    done()"]
+    if form.way is _Way.BARE:
+        called = ["with unwatched():", *indented(called)]
+    off = ["if records:", "    record(False)"] if form.records else []
+    on = ["finally:", "    if records:", "        record(True)"] if form.records else []
+    # An interrupt may have come before the first time was over.
+    again = ["except KeyboardInterrupt:", "    done()", "    raise"] if has_models else []
+    result = f"finish(result, {host})" if form.is_finished else "result"
+    lines = [
+        "try:",
+        *indented([*off, *called, f"return {result}"]),
+        *again,
+        "except RunError:",
+        "    raise",
+        "except Exception as error:",
+        "    raise located(error) from None",
+        *on,
     ]
+    return indented(lines)
 
 
 def _part(name: str, kind: _Kind) -> str:
+    if kind is _Kind.MODEL:
+        return f"mode({name})"
     tensor = f"{name}.dtype, {name}.shape, {name}.device"
     if kind is _Kind.TENSOR:
         return tensor

@@ -172,16 +172,22 @@ class Entry:
         """Whether a call may join torch's graph."""
         return self._joined is not None
 
+    @property
+    def models(self) -> int:
+        """The number of leading parameters that are parts of models, two for each."""
+        return self._models
+
     @cached_property
-    def takes_tensors(self) -> bool:
-        """Whether all arguments are tensors and numbers, and none is part of a model."""
-        return not self._models and all(isinstance(p.type, TensorType) for p in self.parameters)
+    def is_direct(self) -> bool:
+        """Whether all arguments are tensors, numbers and models."""
+        own = self.parameters[self._models :]
+        return all(p.is_model or isinstance(p.type, TensorType) for p in own)
 
     def direct_device(self, values: Sequence[Any]) -> torch.device | None:
         """Return the device of a call with arguments that the program takes as they are, but for
         numbers in the place of tensors of floats; None for other arguments. Raises RunError for
         what is no argument."""
-        call = self._call(values) if self.takes_tensors else None
+        call = self._call(values) if self.is_direct else None
         return call.device if call is not None and call.is_direct else None
 
     @cached_property

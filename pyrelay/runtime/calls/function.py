@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ...ir.expr import Options, Rule
     from ...ir.module import Module
     from ...prelude import ListResult
-    from .runner import CacheInfo, Runner
+    from .compiled import CacheInfo
+    from .runner import Runner
 
     class NoType:
         """The result of no function: of all results only Any is taken for it."""

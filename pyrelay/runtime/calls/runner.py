@@ -8,8 +8,7 @@ every call, and a program whose captured values have changed is translated anew.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -46,9 +45,9 @@ from ..models.model_layout import Blueprint
 from ..models.recorded import passed_on
 from ..models.records import Grads, TensorRecord
 from ..values.representation import UserData
-from .compiled import Compiled
+from .compiled import CacheInfo, Compiled
 from .describing import Describer, may_join
-from .direct import Call, Uses
+from .direct import Call, ModelCall, Uses
 from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
 from .made import is_made_again
@@ -63,16 +62,6 @@ from .models_in_front import (
 from .parameters import Parameters, signature_of
 
 _OF_MODELS: Final = (Model, TensorRecord, Models)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class CacheInfo:
-    """The compiled entries of a function with their plans, and how calls used them."""
-
-    entries: int
-    hits: int
-    misses: int
 
 
 @final
@@ -92,6 +81,8 @@ class Runner(Inspected):
         self._uses: Final = Uses()
         self.latest: Call = self._general
         """Runs the function, which must need no implicit model. Raises CheckError and RunError."""
+        self.call: ModelCall = self._with_models
+        """Runs the function with implicit models. Raises CheckError and RunError."""
         self._varying: Final[dict[Place, Guard]] = {}
         """The captured numbers that have changed; each run reads what they are then."""
         self._are_constants = False
@@ -115,25 +106,34 @@ class Runner(Inspected):
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function; calls like this one are direct from now on, if they can be."""
-        bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
-        compiled = self._entry((), bound, None)
-        bound = compiled.completed(bound)
-        result = compiled.finished(self._run(compiled, (), bound), (), bound)
-        arrange = self._parameters.arrange
-        if arrange is not None:
-            around = (arrange, self._uses, self._general)
-            self.latest = compiled.direct_call(bound, *around) or self.latest
+        result, direct = self._called((), args, kwargs, self._general)
+        self.latest = direct or self.latest
         return result
 
-    def call(
+    def _with_models(
         self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
-        """Run the function with implicit models. Raises CheckError and RunError."""
+        """Run the function in the same way, with implicit models."""
+        result, direct = self._called(models, args, kwargs, self._with_models)
+        self.call = direct or self.call
+        return result
+
+    def _called(
+        self,
+        models: tuple[Source, ...],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        general: Callable[..., Any],
+    ) -> tuple[Any, Callable[..., Any] | None]:
+        """Return the result of a call, and what does calls like it directly, if that can be."""
         bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
         compiled = self._entry(models, bound, None)
         bound = compiled.completed(bound)
-        result = self._run(compiled, models, bound)
-        return compiled.finished(result, models, bound)
+        result = compiled.finished(self._run(compiled, models, bound), models, bound)
+        arrange = self._parameters.arrange
+        if arrange is None:
+            return result, None
+        return result, compiled.direct_call(models, bound, arrange, self._uses, general)
 
     def of_models(
         self,
@@ -174,7 +174,7 @@ class Runner(Inspected):
         bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
         compiled = self._entry((), bound, None)
         bound = compiled.completed(bound)
-        host, finish = host_values((), bound, compiled.updated)
+        host, finish = host_values((), bound.values, compiled.updated, bound.optimizers)
         try:
             return compiled.recorded(compiled.entry.interpret(host), (), bound)
         finally:
@@ -187,7 +187,7 @@ class Runner(Inspected):
         args: Arguments,
         tangents: Sequence[Any] = (),
     ) -> Any:
-        host, finish = host_values(models, args, compiled.updated)
+        host, finish = host_values(models, args.values, compiled.updated, args.optimizers)
         if tangents:
             parts = 2 * len(models)
             host[parts:parts] = tangents

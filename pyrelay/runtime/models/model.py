@@ -123,6 +123,18 @@ class Model(Module):
         names = self.blueprint.param_names
         return frozenset(n for n, p in zip(names, params, strict=True) if not p.requires_grad)
 
+    @property
+    def is_trainable(self) -> bool:
+        """Whether a parameter requires grad."""
+        return True in map(_requires_grad, self.flat_params())
+
+    @property
+    def kinds(self) -> tuple[Any, ...]:
+        """Whether each parameter requires grad, and the dtype and device that all have."""
+        params = self.flat_params()
+        first = (params[0].dtype, params[0].device) if params else ()
+        return (*map(_requires_grad, params), *first)
+
     def flat_params(self) -> list[torch.Tensor]:
         """Return the parameters in program order."""
         return [table[name] for table, name in self._param_slots]

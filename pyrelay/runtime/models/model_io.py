@@ -6,8 +6,8 @@ update in them, so that is what goes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias, final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import torch
 
@@ -33,6 +33,9 @@ class Models(tuple[Model, ...]):
     __slots__ = ()
 
 
+NO_OPTIMIZERS: Final[Mapping[str, Optimizer]] = {}
+
+
 @final
 class Arguments(NamedTuple):
     """The arguments of a call: those that are values, those that are static, and the optimisers
@@ -42,7 +45,7 @@ class Arguments(NamedTuple):
 
     values: tuple[Any, ...]
     statics: Statics = ()
-    optimizers: Mapping[str, Optimizer] = {}
+    optimizers: Mapping[str, Optimizer] = NO_OPTIMIZERS
     types: tuple[tuple[str, Described], ...] = ()
     ranks: Ranks = ()
     implicit: Mapping[str, Any] = {}
@@ -54,10 +57,14 @@ Returned: TypeAlias = Callable[[], Iterable[Change]]
 
 
 def host_values(
-    models: tuple[Source, ...], args: Arguments, updated: Mapping[int, OptimizerUse]
+    models: Sequence[Source],
+    values: Sequence[Any],
+    updated: Mapping[int, OptimizerUse],
+    optimizers: Mapping[str, Optimizer] = NO_OPTIMIZERS,
 ) -> tuple[list[Any], Finish]:
     """Return the values of an entry's parameters, and what to do when the call has ended, which may
-    be done twice. The keys of `updated` are the indices of models that an optimiser updates."""
+    be done twice. `values` are the arguments behind the implicit models; the keys of `updated` are
+    the indices of models that an optimiser updates."""
     host: list[Any] = []
     after: list[Returned] = []
     for source in models:
@@ -69,7 +76,7 @@ def host_values(
         host += (source.params_tree(), state)
         if cells:
             after.append(lambda m=source, c=cells: m.storing_state(c))
-    for index, value in enumerate(args.values):
+    for index, value in enumerate(values):
         if value.__class__ is torch.Tensor:
             host.append(value)
             continue
@@ -77,15 +84,22 @@ def host_values(
             host.append(value.tree if isinstance(value, TensorRecord) else value)
             continue
         several = value if isinstance(value, Models) else (value,)
-        found = [_model(m, updated.get(index), args.optimizers) for m in several]
+        found = [_model(m, updated.get(index), optimizers) for m in several]
         lent = [each for each, _ in found]
         host.append(lent if isinstance(value, Models) else lent[0])
         after += (returned for _, returned in found)
+
+    if not after:
+        return host, _nothing
 
     def finish() -> None:
         commit(change for returned in after for change in returned())
 
     return host, finish
+
+
+def _nothing() -> None:
+    """Do nothing: a call without state has nothing to return."""
 
 
 def _model(

@@ -202,7 +202,7 @@ class Optimizer(annotations.Optimizer, ABC):
     def taking_back(self, model: Model, lent: tuple[Any, ...]) -> list[Change]:
         """Return the changes that remember what compiled code has left of what it was lent."""
         _, counts, trees = lent
-        found = self.moments(model)
+        found = self.state[model]
         taken = [int(n) for n in _leaves(counts)]
         before = [found.step - late for late in found.late]
         step = found.step + max((n - b for n, b in zip(taken, before, strict=True)), default=0)

@@ -37,10 +37,10 @@ from ...text.parser import parse_module
 from ...text.printer import to_text
 from ..border.places import Parameter
 from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
+from ..calls.compiled import CacheInfo
 from ..calls.describing import may_join
 from ..calls.entry import Entry
 from ..calls.open_program import OpenProgram, RankReader
-from ..calls.runner import CacheInfo
 from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
 from ..compile.show import Inspected
