@@ -81,6 +81,18 @@ def compare(
     }
 
 
+def median(run: Callable[[], Any], rounds: int = 25) -> float:
+    """Return the median of the times of a call, in milliseconds, once it has been prepared."""
+    for _ in range(10):
+        run()
+    times: list[float] = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1e3
+
+
 def _block_size(candidate: Candidate, effort: Effort) -> int:
     """Return the number of calls that fill a block, after warming up."""
     end = time.perf_counter() + effort.warmup

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import statistics
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any, Final
 
+import bench
 import torch
 import torch.nn.functional as F  # noqa: N812
 
@@ -54,18 +53,6 @@ def by_jax(given: tuple[torch.Tensor, ...]) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(hessian(*args))
 
 
-def median(run: Callable[[], Any], rounds: int = 25) -> float:
-    """Return the median of the times of a call, in milliseconds."""
-    for _ in range(8):
-        run()
-    times: list[float] = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -82,7 +69,7 @@ def main() -> None:
     rows = {"torch.func.hessian": lambda: theirs(*given), "relay.hessian": lambda: ours(*given)}
     if importlib.util.find_spec("jax") is not None:
         rows["jax.hessian, compiled"] = by_jax(given)
-    times = {name: median(run) for name, run in rows.items()}
+    times = {name: bench.median(run) for name, run in rows.items()}
     for name, found in times.items():
         print(f"{name:24} {found:8.3f} ms  {times['torch.func.hessian'] / found:5.2f} x")
 

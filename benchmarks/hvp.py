@@ -7,12 +7,10 @@ Prints the median time of one product for: torch's double backward, `torch.func`
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
+import bench
 import torch
 import torch.nn.functional as F  # noqa: N812
 
@@ -49,18 +47,6 @@ def in_torch(params: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(F.linear(h, w3, b3), y)
 
 
-def median(run: Callable[[], Any], rounds: int = 15) -> float:
-    """Return the median of the times of a call, in milliseconds."""
-    for _ in range(10):
-        run()
-    times: list[float] = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
@@ -88,11 +74,11 @@ def main() -> None:
 
     for mine, theirs in zip(ours(), double_backward(), strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=1e-5)
-    base = median(double_backward)
+    base = bench.median(double_backward)
     rows = {
         "torch double backward": base,
-        "torch.func jvp(grad)": median(forward_over_reverse),
-        "relay.hvp": median(ours),
+        "torch.func jvp(grad)": bench.median(forward_over_reverse),
+        "relay.hvp": bench.median(ours),
     }
     for name, found in rows.items():
         print(f"{name:24} {found:8.3f} ms  {base / found:5.2f} x")

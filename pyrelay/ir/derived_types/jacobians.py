@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from ..types import TensorType, TupleType, Type, is_float
+from ..types import TensorType, TupleType, Type, is_float, show
 
 T = TypeVar("T")
 
@@ -20,7 +20,7 @@ def tensors_in(ty: Type) -> Iterator[TensorType]:
             for field in fields:
                 yield from tensors_in(field)
         case _:
-            raise ValueError(str(ty))
+            raise ValueError(show(ty))
 
 
 def jacobian_type(value: Type, arguments: Sequence[Type], *, single: bool) -> Type:

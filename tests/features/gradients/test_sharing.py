@@ -7,23 +7,10 @@ from dataclasses import dataclass
 import torch
 
 from pyrelay import Dim, Float, Fn, Tensor, float64, relay, relay_model
+from tests.binary_trees import Leaf, Node, Tree
 
 N, M = Dim("N"), Dim("M")
 VECTOR = Tensor[float64, (N,)]
-
-
-@dataclass(frozen=True)
-class Leaf:
-    value: float64
-
-
-@dataclass(frozen=True)
-class Node:
-    left: Tree
-    right: Tree
-
-
-Tree = Leaf | Node
 
 
 @dataclass(frozen=True)
@@ -51,7 +38,7 @@ def test_a_tensor_that_is_two_arguments_has_a_gradient_for_each() -> None:
 
 def test_a_subtree_that_stands_twice_has_a_gradient_at_each_place() -> None:
     @relay
-    def total(tree: Tree, weight: float64) -> float64:
+    def total(tree: Tree[float64], weight: float64) -> float64:
         match tree:
             case Leaf(value):
                 return value * value * weight

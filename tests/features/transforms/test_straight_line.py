@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Int, Tensor, float64, relay
+from pyrelay import float64, relay
 from pyrelay.ir.expr import (
     Constructor,
     Function,
@@ -21,8 +21,10 @@ from pyrelay.ir.expr import (
     RefWrite,
 )
 from pyrelay.ir.traverse import post_order
+from tests.binary_trees import Leaf, Node
+from tests.features.transforms.programs.control import power, total
+from tests.golden import Golden
 
-VECTOR = Tensor[float64, (3,)]
 LEFT_OVER = (RefCreate, RefRead, RefWrite, Match, If, Constructor, Function, GlobalVar)
 
 
@@ -30,20 +32,6 @@ LEFT_OVER = (RefCreate, RefRead, RefWrite, Match, If, Constructor, Function, Glo
 class Pair:
     first: float64
     second: float64
-
-
-@dataclass(frozen=True)
-class Leaf:
-    value: float64
-
-
-@dataclass(frozen=True)
-class Node:
-    left: Tree
-    right: Tree
-
-
-Tree = Leaf | Node
 
 
 @relay
@@ -86,15 +74,8 @@ def in_a_loop(x: float64, y: float64) -> float64:
 
 
 @relay
-def raised(x: float64, n: Int) -> float64:
-    if n == 0:
-        return 1.0
-    return x * raised(x, n - 1)
-
-
-@relay
 def in_recursion(x: float64, y: float64) -> float64:
-    return raised(x, 3) * raised(y, 2)
+    return power(x, 3) * power(y, 2)
 
 
 @relay
@@ -103,7 +84,50 @@ def in_a_list(x: float64, y: float64) -> float64:
     return values[0] * values[2]
 
 
-PROGRAMS = [products, in_a_cell, in_closures, in_data, in_a_loop, in_recursion, in_a_list]
+@relay
+def over_list(xs: list[float64], w: float64) -> float64:
+    state = w
+    for x in xs:
+        state = relay.tanh(state * w + x)
+    return state
+
+
+@relay
+def on_a_list(x: float64, y: float64) -> float64:
+    return over_list([x, y], y)
+
+
+@relay
+def on_a_tree(x: float64, y: float64) -> float64:
+    return total(Node(Node(Leaf(x), Leaf(y)), Node(Leaf(y), Leaf(x))), y)
+
+
+@relay
+def on_a_comb(x: float64, y: float64) -> float64:
+    return total(Node(Leaf(x), Node(Leaf(y), Node(Leaf(x), Leaf(y)))), y)
+
+
+@relay
+def in_an_indexing_loop(x: float64, y: float64) -> float64:
+    xs, state = relay.stack([x, y, x]), y
+    for i in range(len(xs)):
+        state = relay.tanh(state * y + xs[i] * xs[i])
+    return state
+
+
+PROGRAMS = [
+    products,
+    in_a_cell,
+    in_closures,
+    in_data,
+    in_a_loop,
+    in_recursion,
+    in_a_list,
+    on_a_list,
+    on_a_tree,
+    on_a_comb,
+    in_an_indexing_loop,
+]
 TRANSFORMS = {
     "grad": lambda f: relay.grad(f),
     "value_and_grad": lambda f: relay.value_and_grad(f),
@@ -124,3 +148,9 @@ def test_a_derivative_is_a_straight_line(program: Any, transform: str) -> None:
     at = (torch.tensor(0.7, dtype=torch.float64), torch.tensor(-1.2, dtype=torch.float64))
     given = (at, at[::-1]) if transform in ("jvp", "hvp") else at
     torch.testing.assert_close(made(*given), derivative(*given))
+
+
+@pytest.mark.parametrize("program", PROGRAMS[-4:], ids=lambda p: p.__name__)
+def test_the_gradient_on_known_structure_is_its_arithmetic(program: Any, golden: Golden) -> None:
+    made = relay.specialise(relay.grad(program))
+    golden(f"{program.__name__}.relay", str(made))

@@ -7,24 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from pyrelay import Fn, Int, Tensor, float64, relay
+from tests.binary_trees import Leaf, Node, Tree
 from tests.features.transforms.programs.case import Case
 
 VECTOR = Tensor[float64, (3,)]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Leaf:
-    value: float64
-
-
-@dataclass(frozen=True)
-class Node:
-    left: Tree
-    right: Tree
-
-
-Tree = Leaf | Node
 
 
 @dataclass(frozen=True)
@@ -35,14 +22,14 @@ class Pair(Generic[T]):
 
 
 @relay
-def grown(depth: Int, x: VECTOR) -> Tree:
+def grown(depth: Int, x: VECTOR) -> Tree[float64]:
     if depth == 0:
         return Leaf(x[0] * x[1])
     return Node(grown(depth - 1, relay.sin(x)), grown(depth - 1, x * 0.5))
 
 
 @relay
-def total(tree: Tree, w: float64) -> float64:
+def total(tree: Tree[float64], w: float64) -> float64:
     match tree:
         case Leaf(value):
             return relay.tanh(value * w)
