@@ -1,0 +1,146 @@
+"""Random pipelines of transforms of random programs are what torch's autograd finds, step by step.
+
+Each step makes a function of the parameters of `main` from the one before it. Its counterpart here
+works on tensors that record gradients, so that every composition has its reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyrelay.infer import infer
+from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.partial_eval import partially_evaluated
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.passes.transforms import expand_transforms
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
+from tests.strategies import Program, programs
+from tests.tolerances import assert_program
+
+Args: TypeAlias = tuple[Any, ...]
+Loss: TypeAlias = Callable[..., torch.Tensor]
+
+PARAMS: Final = (
+    "%a: Tensor[(N, M), float64], %v: Tensor[(M,), float64], %s: float64, %k: int64, %b: bool"
+)
+GIVEN: Final = "%a, %v, %s, %k, %b"
+
+
+class Step(NamedTuple):
+    """A step of a pipeline: the body of its function, in which `@f` is the one before, and its
+    counterpart."""
+
+    body: str
+    of: Callable[[Loss], Loss]
+
+
+def gradient(f: Loss, args: Args) -> Args:
+    value = f(*args)
+    if not value.requires_grad:
+        return tuple(torch.zeros_like(x) for x in args[:3])
+    return torch.autograd.grad(value, args[:3], create_graph=True, materialize_grads=True)
+
+
+def slope(f: Loss) -> Loss:
+    def run(*args: Any) -> torch.Tensor:
+        a, v, s = gradient(f, args)
+        return (a * a).sum() + v.sum() + s
+
+    return run
+
+
+def along(f: Loss) -> Loss:
+    def run(*args: Any) -> torch.Tensor:
+        pairs = zip(gradient(f, args), args[:3], strict=True)
+        return torch.stack([f(*args), *((g * x).sum() for g, x in pairs)]).sum()
+
+    return run
+
+
+def over_two(f: Loss) -> Loss:
+    return lambda a, v, s, k, b: f(a, v, s, k, b) + f(a, v, s * 0.5, k, b)
+
+
+def over_vectors(f: Loss) -> Loss:
+    return lambda a, v, s, k, b: f(a, v, s, k, b) + f(a, v * 0.5, s, k, b)
+
+
+def same(f: Loss) -> Loss:
+    return f
+
+
+DIFFERENTIATION: Final = "wrt=(0, 1, 2), single=False"
+STEPS: Final = {
+    "grad": Step(
+        f"let %g = grad{{{DIFFERENTIATION}}}(@f)({GIVEN}); sum(%g.0 * %g.0) + sum(%g.1) + %g.2",
+        slope,
+    ),
+    "jvp": Step(
+        f"let %p = jvp{{{DIFFERENTIATION}}}(@f)(({GIVEN}), (%a, %v, %s)); %p.0 + %p.1", along
+    ),
+    "vjp": Step(
+        f"let %p = vjp{{{DIFFERENTIATION}}}(@f)({GIVEN}); let %pull = %p.1;"
+        " let %g = %pull(1f64); sum(%g.0 * %a) + sum(%g.1 * %v) + %g.2 * %s + %p.0",
+        along,
+    ),
+    "vmap of numbers": Step(
+        "let %both = stack((%s, %s * 0.5f64));"
+        " sum(vmap{in_axes=(None, None, 0, None, None), out_axes=0}(@f)(%a, %v, %both, %k, %b))",
+        over_two,
+    ),
+    "vmap of vectors": Step(
+        "let %both = stack((%v, %v * 0.5f64), dim=1);"
+        " sum(vmap{in_axes=(None, 1, None, None, None), out_axes=0}(@f)(%a, %both, %s, %k, %b))",
+        over_vectors,
+    ),
+    "checkpoint": Step(f"checkpoint(@f)({GIVEN})", same),
+    "autocast": Step(f"autocast(@f)({GIVEN})", same),
+}
+PASSES: Final[dict[str, Callable[[Module], Module]]] = {
+    "nothing": lambda m: m,
+    "simplify": lambda m: simplify(m, "last", lambda m, entry: evaluate(m, entry, ())),
+    "partial evaluation": lambda m: partially_evaluated(
+        m, "last", lambda m, entry: evaluate(m, entry, ())
+    ),
+}
+
+
+def pipeline(program: Program, names: list[str]) -> tuple[Module, Loss]:
+    """Return the program with the functions of the steps, expanded; and what the last is like."""
+    text = to_text(program.module).replace(", typed]", "]", 1)
+
+    def loss(*args: Any) -> torch.Tensor:
+        return evaluate(program.module, "main", args, grad=True)
+
+    before, reference = "@main", loss
+    for place, name in enumerate(names):
+        own = "last" if place == len(names) - 1 else f"step_{place}"
+        body = STEPS[name].body.replace("@f", before)
+        text += f"def @{own}[N: Dim, M: Dim]({PARAMS}) -> float64 {{ {body} }}\n"
+        before, reference = f"@{own}", STEPS[name].of(reference)
+    module = expand_transforms(to_anf(infer(parse_module(text))))
+    verify(module, Stage.DERIVED)
+    return module, reference
+
+
+FEW = settings(max_examples=settings().max_examples // 5)
+PIPELINES = st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=3)
+
+
+@FEW
+@given(programs(4, differentiable=True), PIPELINES, st.sampled_from(list(PASSES)))
+def test_a_pipeline_is_what_autograd_finds(program: Program, names: list[str], last: str) -> None:
+    module, reference = pipeline(program, names)
+    made = PASSES[last](module)
+    verify(made, Stage.DERIVED)
+    expected = reference(*program.arguments(requires_grad=True))
+    assert_program(evaluate(made, "last", program.arguments()), expected.detach())
