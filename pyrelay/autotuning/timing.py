@@ -29,7 +29,7 @@ _MOST: Final = 0.1
 _BLOCK: Final = 4e-5
 """Seconds that the calls between two looks at the clock should take together."""
 
-_MARGIN: Final = 0.9
+MARGIN: Final = 0.9
 """The fraction of the first function's time below which another is chosen in its place."""
 
 _HOPELESS: Final = 2.0
@@ -159,7 +159,7 @@ def fastest(
             if runner.best <= _HOPELESS * least or runner.undisturbed == _NEVER:
                 runner.run(watch, operands, calls)
     winner = min(runners, key=lambda name: runners[name].best)
-    if runners[winner].best > _MARGIN * runners[first].best:
+    if runners[winner].best > MARGIN * runners[first].best:
         winner = first
     is_sure = all(r.undisturbed < _NEVER for r in runners.values())
     return Fastest(winner, is_sure, {name: r.best for name, r in runners.items()})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final, final
 
 import torch
@@ -18,9 +18,9 @@ from ...kernels.calling import Sizes
 from ..building import Source, build_or_notify
 from ..launching.threads import thread_functions
 from .c_types import NotInC, leaves_of, number_dtype
-from .choosing import is_for_host
 from .code import HEAD, STACK_CELL, Frame, Unfit, Ways, call_of, number, row_by_row
 from .program import CText, c_text
+from .routing import Routing
 
 FLAGS: Final = ("-fwrapv", "-ffp-contract=off", "-pthread", "-Wno-psabi")
 """Integers wrap around where no check stops the program, and floats are rounded as torch's are."""
@@ -52,7 +52,7 @@ class FunctionCall:
             if not may_compile():
                 return self._fallback(*args)
             self._built = _built(self._function)
-            self._calls = self._built and _Calls(self._built, self._given_back(self._built.text))
+            self._calls = self._built and _Calls(self._built, _raise_unfit)
             self._is_tried = True  # an interrupt of the build leaves it to the next call
         calls = self._calls
         if calls is None or is_transformed():
@@ -62,11 +62,6 @@ class FunctionCall:
         except Unfit:
             return self._fallback(*args)
 
-    def _given_back(self, text: CText) -> Run:
-        """Return what does the calls that C does not. Host code of what may wait for itself takes
-        more arguments than C, so such calls are given back here; none of it multiplies matrices."""
-        return self._fallback if text.multiplies else _raise_unfit
-
     def direct(self, fallback: Run) -> Direct | None:
         """Return what does calls that torch neither records nor transforms; `fallback` does those
         that C does not. None before C is built, and where it cannot be."""
@@ -74,7 +69,7 @@ class FunctionCall:
 
 
 def _raise_unfit(*_: Any) -> Any:
-    raise Unfit
+    raise Unfit  # host code of what may wait for itself takes more arguments than C
 
 
 @final
@@ -107,8 +102,6 @@ class _Calls:
             call = self._known.get(key)
             if call is None:
                 call = built.call(self._ways, kept, key)
-                if self._is_for_host(call, kept):
-                    call = self._given_back
                 if len(self._known) >= _MOST_SHAPES:
                     self._known.clear()
                 self._known[key] = call
@@ -118,14 +111,6 @@ class _Calls:
         if self._is_flat:
             self.latest = call
         return call(*kept)
-
-    def _is_for_host(self, call: Callable[..., Any], leaves: Sequence[Any]) -> bool:
-        """Return whether the fallback is faster for arguments like these."""
-        shapes = ", ".join(
-            " x ".join(map(str, v.shape)) for v in leaves if isinstance(v, torch.Tensor)
-        )
-        on_host = partial(self._given_back, *leaves)
-        return is_for_host(self._built.text, shapes, partial(call, *leaves), on_host)
 
     def _given_back(self, *leaves: Any) -> Any:
         """Return the result of the fallback."""
@@ -137,9 +122,12 @@ class _Calls:
 class _Built:
     """The C of a function, loaded."""
 
-    def __init__(self, text: CText, function: Callable[[int], int]) -> None:
+    def __init__(
+        self, text: CText, function: Callable[[int], int], routing: Routing | None
+    ) -> None:
         self.text: Final = text
         self.function: Final = function
+        self._routing: Final = routing
         self.params: Final = [t for p in text.params for _, t in leaves_of(p)]
         results = [t for _, t in leaves_of(text.result)]
         self._tensors: Final = [t for t in results if isinstance(t, TensorType) and t.shape]
@@ -174,7 +162,8 @@ class _Built:
 
     def frame(self) -> Frame:
         """Return a new frame."""
-        return Frame((0, self._stack, *_addresses(), 0, 0, 0, 0), self._count)
+        routes = 0 if self._routing is None else self._routing.address
+        return Frame((0, self._stack, *_addresses(), routes, 0, 0, 0, 0, 0, 0), self._count)
 
     def again(self, status: int, frame: Frame) -> bool:
         """Return whether a call that ended with a status ends well on a stack of its own; the host
@@ -230,7 +219,8 @@ def _built(function: ProgramFunction) -> _Built | None:
         return None
     # C keeps the GIL while it runs; it checks for signals itself.
     kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-    return _Built(text, kind(found[0].address(text.name)))
+    routing = Routing(found[0], text.routed) if text.routed else None
+    return _Built(text, kind(found[0].address(text.name)), routing)
 
 
 @cache

@@ -7,9 +7,9 @@ def relay_power(v0, v1):
         r0 = empty(k2, k3)
         frame = frames.pop() if frames else new()
         ints = frame.ints
-        ints[11] = v0 if v0.__class__ is int else number(v0)
-        ints[12] = v1.data_ptr()
-        ints[13] = r0.data_ptr()
+        ints[14] = v0 if v0.__class__ is int else number(v0)
+        ints[15] = v1.data_ptr()
+        ints[16] = r0.data_ptr()
         status = function(frame.address)
         if status and not again(status, frame):
             return fallback(v0, v1)
@@ -38,12 +38,20 @@ from ...kernels.operands import contiguous_strides
 from ..launching.frames import PLAIN_CLASSES, filler_of, is_plain, maker_of
 from .c_types import leaves_of, number_dtype
 from .program import CText
+from .routing import policy
+from .spare import spare
 
-HEAD: Final = 11
+HEAD: Final = 14
 """The cells of `relay_call` in C, before those of arguments and results."""
 
 STACK_CELL: Final = 1
 """The place among them of the bytes of the stack."""
+
+_PRODUCTS_CELL: Final = 8
+"""The place of the policy of products."""
+
+_SPARE_CELL: Final = 9
+"""The place of the memory that the thread keeps."""
 
 FILE: Final = "<calls of a function in C>"
 
@@ -116,6 +124,8 @@ def row_by_row(value: Any) -> Any:
 _SHARED: Final[dict[str, Any]] = {
     "plain_classes": PLAIN_CLASSES,
     "current": current,
+    "policy": policy,
+    "spare": spare,
     "Unfit": Unfit,
     "number": number,
 }
@@ -155,6 +165,10 @@ class _Writer:
         self._line("ints = frame.ints")
         if self._text.is_deep:
             self._line("ints[0] = current().max_depth")
+        if self._text.kernels is not None:
+            self._line(f"ints[{_SPARE_CELL}] = spare()")
+        if self._text.routed:
+            self._line(f"ints[{_PRODUCTS_CELL}] = policy()")
         cells = [*map(str, sizes), *map(self._cell, range(len(self._params)))]
         cells += [f"r{index}.data_ptr()" for index in range(len(tensors))]
         types = [*self._text.sizes, *self._params, *tensors]

@@ -14,7 +14,7 @@ from typing import Final, final
 from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
 from ...ir.traverse import post_order
 from ...kernels.function_plan import Plan, Planned
-from .views import is_alias
+from .views import is_alias, row_of
 
 
 @final
@@ -28,7 +28,11 @@ class Escapes:
         self._found: Final[set[Var | Planned]] = set()
         self._pending: Final[list[Var | Planned]] = []
         stored: list[Expr] = []
+        self._rows: Final[dict[Var, Var]] = {}
         for planned in plan.functions():
+            row = row_of(planned.function)
+            if row is not None:
+                self._rows[row.value] = row.source
             for node in post_order(planned.function.body):
                 if isinstance(node, LetBlock):
                     self._values.update((b.var, b.value) for b in node.bindings)
@@ -65,6 +69,8 @@ class Escapes:
             yield from _ends(place.function.body)
             return
         yield from self._args.get(place, ())
+        if place in self._rows:
+            yield self._rows[place]
         value = self._values.get(place)
         match value:
             case None | Function():

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Final, Protocol, final
 
 from ...diagnostics.source import BUILTIN, Span
-from ...ir.dims import ZERO, Dim, DimVar
+from ...ir.dims import ZERO, Dim, DimVar, product
 from ...ir.expr import (
     Call,
     Constant,
@@ -27,14 +27,17 @@ from ...ir.op import Host, Op
 from ...ir.types import UNIT, AdtType, SizeType, TensorType, TupleType, Type
 from ...kernels.calling import Scratch, Stride
 from ...kernels.function_plan import Planned
+from ...kernels.reading import shape_of
 from ...operators.host.failing import check, fail, no_element
 from ...operators.host.sizes import as_bound, dim_size, size
 from ...operators.primitive.collect import collect
 from ..text import Kernel
 from .c_types import CTypes, NotInC, cell_of, declared, number_dtype
 from .collected import collected
+from .identifiers import Names
 from .kernel_calls import (
     Hoisted,
+    Surroundings,
     bytes_of,
     dim_text,
     is_tensor,
@@ -46,40 +49,10 @@ from .kernel_calls import (
     tensor_bytes,
 )
 from .numbers import NumberWriter, literal
-from .views import Lying, Strided, lying_of
-
-_KEYWORDS: Final = """
-    auto break case char const continue default do double else enum extern float for goto if
-    inline int long register restrict return short signed sizeof static struct switch typedef
-    union unsigned void volatile while bool true false asm typeof linux unix main NULL s waiting
-    div abs labs fabs exp exp2 expm1 log log2 log1p sin cos tan asin acos atan sinh cosh tanh
-    asinh acosh atanh erf erfc pow sqrt floor ceil trunc rint fmod copysign round gamma y0 y1 yn
-    j0 j1 jn signal time clock index free malloc memcpy memset
-"""
-_RESERVED: Final = frozenset(_KEYWORDS.split())
-"""Names that mean something in C, or in the code around values."""
-
+from .views import Lying, Row, Strided, lying_of, row_of
 
 MOST_BYTES: Final = 4096
 """Constant tensors that are larger are not written into a text."""
-
-
-class Names:
-    """Identifiers of C, each given once."""
-
-    def __init__(self, taken: Sequence[str] = ()) -> None:
-        self._taken: Final = {*_RESERVED, *taken}
-
-    def fresh(self, wish: str) -> str:
-        """Return a name that nothing has, like the one wished for."""
-        base = re.sub(r"\W+", "_", wish, flags=re.ASCII).strip("_") or "value"
-        base = f"v_{base}" if base[0].isdigit() or base.startswith(("relay", "RELAY")) else base
-        name, number = base, 1
-        while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
-        self._taken.add(name)
-        return name
 
 
 class Unit(Protocol):
@@ -115,6 +88,10 @@ class Unit(Protocol):
     def kernels(self, planned: Planned, lying: Sequence[Lying | None] = ()) -> tuple[Kernel, ...]:
         """Return the C functions of a kernel of tensors. `lying` are its operands where they do not
         lie row by row; empty if all do. Raises NotInC."""
+        ...
+
+    def number_of(self, kernel: Kernel) -> int:
+        """Return the number of a kernel among those that have several routes."""
         ...
 
     def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
@@ -277,6 +254,9 @@ class ExpressionWriter:
 
     def _kernel(self, call: Call, callee: Planned) -> str:
         """Write the call of a kernel, and return the expression of its results."""
+        row = row_of(callee.function)
+        if row is not None:
+            return self._row(call, callee.function, row)
         views = [self._views.get(a) if isinstance(a, Var) else None for a in call.args]
         try:
             made = self._unit.kernels(callee, [view and view.lying for view in views])
@@ -305,6 +285,20 @@ class ExpressionWriter:
         if not isinstance(ty, TupleType):
             return names[0]
         return f"({self._unit.types.name(type_of(call))}){{{', '.join(names)}}}"
+
+    def _row(self, call: Call, function: Function, row: Row) -> str:
+        """Write what finds a row, and return the address of its first element."""
+        given = dict(zip(function.params, call.args, strict=True))
+        source = given[row.source]
+        shape = shape_of(type_of(source))
+        place = "0"
+        for number, dim in zip(row.indices, shape, strict=False):
+            index = self._atom(given[number] if isinstance(number, Var) else number)
+            at = self.fresh("at")
+            self.line(f"const int64_t {at} = relay_place(s, {index}, {self.size(dim)});")
+            place = at if place == "0" else f"({place} * {self.size(dim)} + {at})"
+        apart = self.size(product(shape[len(row.indices) :]))
+        return f"({self._atom(source)} + {place} * {apart})"
 
     def _run(
         self,
@@ -339,7 +333,8 @@ class ExpressionWriter:
         def kept(kernel: Kernel) -> Hoisted | None:
             return self._hoisted(kernel, args, size)
 
-        for line in kernel_lines(made, args, addresses, scratch, size, kept, stride):
+        around = Surroundings(scratch, size, kept, stride, self._unit.number_of, self.fresh)
+        for line in kernel_lines(made, args, addresses, around):
             self.line(line)
         return names
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, final
 
 from ...ir.declaration.lowering import Elementwise, Pointwise, inside
-from ...ir.dims import Dim, DimOp, DimVar, product
+from ...ir.dims import ZERO, Dim, DimOp, DimVar, product
 from ...ir.expr import (
     Binding,
     Call,
@@ -20,6 +20,7 @@ from ...ir.expr import (
     Flavour,
     Function,
     LetBlock,
+    TensorData,
     Tuple,
     Var,
     is_unit,
@@ -43,8 +44,9 @@ from ...kernels.calling import (
 from ...kernels.fusion.nodes import has_elements
 from ...kernels.groups import Group, Kind, Output
 from ...kernels.reading import results_of
+from ..launching.threads import PRODUCTS, torch_functions
 from ..math import element_of, host_target
-from ..text import Kernel, Parts, in_parts, lower
+from ..text import LIBRARY, Kernel, Parts, Route, in_parts, lower
 from .c_types import NotInC, number_dtype
 from .views import Lying
 
@@ -56,6 +58,7 @@ class Kernels:
     def __init__(self, groups: Mapping[str, Group]) -> None:
         self._groups: Final = dict(groups)
         self._made: Final[dict[tuple[str, Layout], tuple[Kernel, ...]]] = {}
+        self._routed: Final[dict[str, tuple[KernelFunction, Route]]] = {}
 
     def is_kernel(self, name: str) -> bool:
         """Return whether a global function is a kernel that works on tensors; one of numbers is
@@ -79,11 +82,26 @@ class Kernels:
             if layout.units:
                 symbol = f"{symbol}_v{len(self._made) + 1}"
             try:
-                made = lower(kernel.group, layout, host_target(), symbol, keeps=True)
+                made = self._lowered(kernel, layout, symbol)
             except NoKernel as why:
                 raise NotInC(f"{name} has no C: {why}") from why
             self._made[name, layout] = made
         return self._made[name, layout]
+
+    def _lowered(self, kernel: KernelFunction, layout: Layout, symbol: str) -> tuple[Kernel, ...]:
+        routed = torch_functions(*PRODUCTS) is not None
+        made = lower(kernel.group, layout, host_target(), symbol, routed=routed, keeps=True)
+        self._routed.update((k.name, (kernel, k.route)) for k in made if k.route is not None)
+        return made
+
+    @property
+    def routed(self) -> tuple[tuple[KernelFunction, Route], ...]:
+        """The kernels that may compute products of matrices in several ways, and their routes."""
+        return tuple(self._routed.values())
+
+    def number_of(self, kernel: Kernel) -> int:
+        """Return the number of a kernel among those that have several routes."""
+        return list(self._routed).index(kernel.name)
 
     def of_call(self, call: Call) -> tuple[Kernel, ...]:
         """Return the C function of a call of an operator on tensors, such as a view, as a kernel of
@@ -99,15 +117,11 @@ class Kernels:
         self._groups[name] = group
         return self.of(name)
 
-    @property
-    def multiply(self) -> bool:
-        """Whether kernels that were written multiply matrices."""
-        return any(self._groups[name].kind is Kind.CONTRACTION for name, _ in self._made)
-
     def parts(self) -> Parts | None:
         """Return the kernels as text; None if there are none."""
         kernels = [kernel for made in self._made.values() for kernel in made]
-        return in_parts(kernels, host_target()) if kernels else None
+        head = LIBRARY if self._routed else ""
+        return in_parts(kernels, host_target(), head) if kernels else None
 
 
 def _layout(kernel: KernelFunction, lying: Sequence[Lying | None]) -> Layout:
@@ -133,7 +147,7 @@ def _alone(call: Call) -> Function:
     args: list[Expr] = []
     for arg in call.args:
         ty = type_of(arg)
-        if is_unit(arg) or isinstance(arg, Constant):
+        if is_unit(arg) or _is_number(arg):
             args.append(arg)
         elif isinstance(ty, TupleType):
             fields = tuple(param(t) for t in ty.fields)
@@ -148,12 +162,17 @@ def _alone(call: Call) -> Function:
     return Function(tuple(params), body, result.ty, span=call.span)
 
 
+def _is_number(arg: Expr) -> bool:
+    """Return whether an argument is a number that stands in the text of a kernel."""
+    return isinstance(arg, Constant) and not isinstance(arg.value, TensorData)
+
+
 def operands_of(call: Call, atom: Callable[[Expr], str]) -> list[str]:
     """Return the expressions of the operands of the kernel that a call is alone."""
     found: list[str] = []
     for arg in call.args:
         ty = type_of(arg)
-        if is_unit(arg) or isinstance(arg, Constant):
+        if is_unit(arg) or _is_number(arg):
             continue
         if isinstance(ty, TupleType):
             found += (f"{atom(arg)}.f{index}" for index in range(len(ty.fields)))
@@ -182,39 +201,63 @@ class Hoisted:
     flag: str
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Where the call of a kernel is written: `scratch` makes room, `size` is the expression of one
+    of its dims, `kept` returns where it keeps operands packed from call to call, `stride` is the
+    expression of a stride of an operand, `number` that of a kernel with several routes, and `fresh`
+    makes names."""
+
+    scratch: Callable[[Scratch], str]
+    size: Callable[[Dim], str]
+    kept: Callable[[Kernel], Hoisted | None]
+    stride: Callable[[Stride], str]
+    number: Callable[[Kernel], int]
+    fresh: Callable[[str], str]
+
+
 def kernel_lines(
-    made: Sequence[Kernel],
-    args: Sequence[str],
-    results: Sequence[str],
-    scratch: Callable[[Scratch], str],
-    size: Callable[[Dim], str],
-    kept: Callable[[Kernel], Hoisted | None],
-    stride: Callable[[Stride], str],
+    made: Sequence[Kernel], args: Sequence[str], results: Sequence[str], around: Surroundings
 ) -> list[str]:
     """Return the lines that call a kernel: `args` are the expressions of its operands, `results`
-    the addresses of its results, `scratch` makes room, `size` is the expression of one of its
-    dims, `kept` returns where it keeps operands packed from call to call, and `stride` is the
-    expression of a stride of an operand."""
-
+    the addresses of its results."""
     lines: list[str] = []
     for kernel in made:
-        hoisted = kept(kernel) if kernel.kept else None
+        hoisted = around.kept(kernel) if kernel.kept else None
         rooms = {} if hoisted is None else hoisted.rooms
 
         def room(argument: Scratch, rooms: Mapping[Scratch, str] = rooms) -> str:
-            return rooms[argument] if argument in rooms else scratch(argument)
+            return rooms[argument] if argument in rooms else around.scratch(argument)
 
-        texts = [_argument(a, args, results, room, size, stride) for a in kernel.arguments]
+        texts = [_argument(a, args, results, room, around) for a in kernel.arguments]
         for argument, text in zip(kernel.arguments, texts, strict=True):
             if isinstance(argument, Written | Scratch) and argument.starts_zero:
-                count = bytes_of(argument.shape, argument.dtype, size)
+                count = bytes_of(argument.shape, argument.dtype, around.size)
                 lines.append(f"memset({text}, 0, {count});")
-        texts += [] if not kernel.kept else ["0" if hoisted is None else hoisted.flag]
-        lines.append(f"{kernel.name}({', '.join(('&s->run', *texts))});")
-        lines += [] if hoisted is None else [f"{hoisted.flag} = 1;"]
+        lines += _call_lines(kernel, texts, hoisted, around)
         if kernel.may_fail:
             lines.append("if (RELAY_RARELY(s->run.failed)) relay_fail(s, RELAY_AGAIN, 0, 0);")
     return lines
+
+
+def _call_lines(
+    kernel: Kernel, texts: Sequence[str], hoisted: Hoisted | None, around: Surroundings
+) -> list[str]:
+    """Return the lines of the call itself, which is repeated where its routes are compared."""
+    flag = [] if not kernel.kept else ["0" if hoisted is None else hoisted.flag]
+    if kernel.route is None:
+        packed = [] if hoisted is None else [f"{hoisted.flag} = 1;"]
+        return [f"{kernel.name}({', '.join(('&s->run', *texts, *flag))});", *packed]
+    trial = around.fresh("trial")
+    sizes = [around.size(d) for d in (*kernel.route.shape, sum(kernel.route.summed, start=ZERO))]
+    begun = ", ".join(("s", str(around.number(kernel)), str(int(hoisted is not None)), *sizes))
+    return [
+        f"for (relay_trial {trial} = relay_try({begun}); relay_goes_on(s, &{trial});) {{",
+        f"    {kernel.name}({', '.join(('&s->run', *texts, f'{trial}.way', *flag))});",
+        *([] if hoisted is None else [f"    {hoisted.flag} |= !{trial}.way;"]),
+        "}",
+    ]
 
 
 def no_stride(argument: Stride) -> str:
@@ -227,8 +270,7 @@ def _argument(
     args: Sequence[str],
     results: Sequence[str],
     scratch: Callable[[Scratch], str],
-    size: Callable[[Dim], str],
-    stride: Callable[[Stride], str],
+    around: Surroundings,
 ) -> str:
     """Return the expression of an argument of a kernel."""
     match argument:
@@ -241,9 +283,9 @@ def _argument(
         case Number(operand, _):
             return args[operand]
         case Size(dim):
-            return size(dim)
+            return around.size(dim)
         case Stride():
-            return stride(argument)
+            return around.stride(argument)
         case Written():
             raise NotInC("it changes tensors in place")
 

@@ -10,7 +10,6 @@ from ...kernels.backend import ProgramFunction, Run
 from ...kernels.function_plan import Plan
 from .c_types import NotInC
 from .call import FunctionCall
-from .choosing import notes_of
 from .program import c_text, is_plain, is_worth_it
 
 
@@ -36,9 +35,6 @@ def function_findings(functions: Iterable[ProgramFunction]) -> Iterator[tuple[st
     for function, why in found:
         if why is None or (why and function.name not in within):
             yield function.name, why
-        if why is None:
-            for shapes in notes_of(c_text(function.module, function.name)):
-                yield function.name, f"with tensors of {shapes} it is faster there, as measured"
 
 
 def _finding(function: ProgramFunction) -> str | None:

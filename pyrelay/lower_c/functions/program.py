@@ -13,6 +13,7 @@ from ...ir.expr import Call, Var, type_of
 from ...ir.module import Module
 from ...ir.traverse import post_order
 from ...ir.types import SizeType, TensorType, TupleType, Type, show
+from ...kernels.backend import KernelFunction
 from ...kernels.function_plan import Plan, Planned
 from ...kernels.fusion.segments import CALLS
 from ...kernels.groups import Group
@@ -21,11 +22,13 @@ from ...passes.closures import NotFirstOrder, first_order
 from ...passes.simplify.dce import remove_dead
 from ...passes.simplify.fold import fold
 from ...passes.simplify.inline import inline_calls
-from ..text import Kernel, Parts
+from ..text import USE_LIBRARY, Kernel, Parts, Route
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
 from .escapes import Escapes
-from .expressions import Names, dim_params, result_of
+from .expressions import dim_params, result_of
+from .identifiers import Names
 from .kernel_calls import Kernels, dim_text, is_tensor, tensor_bytes
+from .routing import ROUTING
 from .support import SUPPORT, helpers_of
 from .views import Lying
 from .writer import BodyWriter
@@ -57,14 +60,14 @@ class CText:
     """Whether calls of it may wait for each other."""
     kernels: Parts | None = None
     """The kernels that it calls."""
-    multiplies: bool = False
-    """Whether these multiply matrices."""
+    routed: tuple[tuple[KernelFunction, Route], ...] = ()
+    """Those that may multiply matrices by a library."""
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The texts that make its library, the first of which has the function."""
         own = "\n".join((self.own, self.packed))
-        rest = (SUPPORT, helpers_of(own), own)
+        rest = (SUPPORT, *([ROUTING, USE_LIBRARY] if self.routed else []), helpers_of(own), own)
         if self.kernels is None:
             return ("\n".join(rest),)
         prefix = f"{self.kernels.prefix}\n#define RELAY_KERNELS\n"
@@ -210,6 +213,10 @@ class _Program:
         lie row by row; empty if all do. Raises NotInC."""
         return self._kernels.of(planned.name, lying)
 
+    def number_of(self, kernel: Kernel) -> int:
+        """Return the number of a kernel among those that have several routes."""
+        return self._kernels.number_of(kernel)
+
     def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
         """Return the C functions of a call of an operator on tensors. Raises NotInC."""
         return self._kernels.of_call(call)
@@ -241,7 +248,7 @@ class _Program:
             result_of(function),
             bool(self._deep),
             self._parts(),
-            self._kernels.multiply,
+            self._kernels.routed,
         )
 
     def _parts(self) -> Parts | None:

@@ -34,6 +34,9 @@ typedef struct {
     void *(*release)(void);
     void (*acquire)(void *);
     void *parallel, *threads;   /* what runs loops of kernels in threads */
+    int64_t (*routes)(const int64_t *);     /* what knows which way products are computed */
+    int64_t products;       /* the policy for these */
+    struct relay_spare *spare;  /* the memory that the thread keeps for its next calls, or NULL */
     relay_cell failed[4];   /* the operands of what failed */
 } relay_call;               /* the cells of arguments and results lie behind it */
 
@@ -41,6 +44,8 @@ typedef struct relay_chunk {
     struct relay_chunk *next;
     size_t size, used;
 } relay_chunk;
+
+typedef struct relay_spare { relay_chunk *first; size_t bytes; } relay_spare;
 
 typedef struct { relay_chunk *chunk; size_t used; } relay_mark;
 
@@ -70,6 +75,8 @@ enum { RELAY_LARGE_CHUNK = 16 << 20 };
 enum { RELAY_TICKS = 1 << 16, RELAY_STACK = 128 << 10, RELAY_SPARE = 256 << 10 };
 enum { RELAY_LEVELS = 8 };  /* one call of so many that wait looks at their number and the stack */
 
+#define RELAY_MOST_SPARE ((size_t)128 << 20)
+
 #define RELAY_RARELY(condition) __builtin_expect(!!(condition), 0)
 
 static __attribute__((noreturn, cold, noinline, unused))
@@ -79,14 +86,32 @@ void relay_fail(relay_state *s, int64_t site, const relay_cell *operands, int co
     longjmp(s->back, 1);
 }
 
+/* Returns memory that an earlier call of the thread has left, of about this size, or else new: the
+   system makes zeros of each page that it gives, which takes longer than many kernels. */
+static relay_chunk *relay_made(relay_state *s, size_t room) {
+    relay_spare *spare = s->has_thread ? 0 : s->call->spare;
+    relay_chunk **place = spare ? &spare->first : 0;
+    while (place && *place && ((*place)->size < room || (*place)->size / 2 > room))
+        place = &(*place)->next;
+    if (!place || !*place) {
+        relay_chunk *made = aligned_alloc(RELAY_LINE, RELAY_LINE + room);
+        if (made) made->size = room;
+        return made;
+    }
+    relay_chunk *found = *place;
+    *place = found->next;
+    spare->bytes -= found->size;
+    return found;
+}
+
 static __attribute__((cold, noinline, unused))
 relay_chunk *relay_more(relay_state *s, size_t size) {
     relay_chunk *after = s->chunk->next;
     if (!after || after->size < size) {
         size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
-        relay_chunk *made = aligned_alloc(RELAY_LINE, RELAY_LINE + room);
+        relay_chunk *made = relay_made(s, room);
         if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
-        *made = (relay_chunk){after, room, 0};
+        made->next = after;
         after = s->chunk->next = made;
     }
     after->used = 0;
@@ -119,10 +144,11 @@ relay_chunk *relay_more_heap(relay_state *s, size_t size) {
     size_t most = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
     if (most > RELAY_MOST_HEAP) most = RELAY_MOST_HEAP;
     bool is_too_much = s->heap_bytes + room > most;
-    relay_chunk *made = is_too_much ? 0 : aligned_alloc(RELAY_LINE, RELAY_LINE + room);
+    relay_chunk *made = is_too_much ? 0 : relay_made(s, room);
     if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
-    *made = (relay_chunk){s->heap, room, 0};
-    s->heap_bytes += room;
+    made->next = s->heap;
+    made->used = 0;
+    s->heap_bytes += made->size;
     return s->heap = made;
 }
 
@@ -144,13 +170,23 @@ static inline __attribute__((unused)) void *relay_data(relay_state *s, size_t by
     return relay_heap_bytes(s, bytes, sizeof(int64_t));
 }
 
-static void relay_free_all(relay_chunk *chunk) {
-    for (relay_chunk *next; chunk; chunk = next) next = chunk->next, free(chunk);
+static void relay_free_all(relay_state *s, relay_chunk *chunk) {
+    relay_spare *spare = s->has_thread ? 0 : s->call->spare;
+    for (relay_chunk *next; chunk; chunk = next) {
+        next = chunk->next;
+        if (!spare || spare->bytes + chunk->size > RELAY_MOST_SPARE) {
+            free(chunk);
+            continue;
+        }
+        chunk->next = spare->first;
+        spare->first = chunk;
+        spare->bytes += chunk->size;
+    }
 }
 
 static void relay_free(relay_state *s) {
-    relay_free_all(s->first->next);
-    relay_free_all(s->heap);
+    relay_free_all(s, s->first->next);
+    relay_free_all(s, s->heap);
 }
 
 /* A tensor that a loop carries has two places of its own, which take turns. */
@@ -266,6 +302,13 @@ int64_t relay_enter(relay_call *call, void (*body)(relay_state *)) {
 """
 
 HELPERS: Final = {
+    "relay_place": """
+static inline int64_t relay_place(relay_state *s, int64_t index, int64_t size) {
+    int64_t at = index < 0 ? index + size : index;
+    if (RELAY_RARELY(at < 0 || at >= size)) relay_fail(s, RELAY_AGAIN, 0, 0);
+    return at;
+}
+""",
     "relay_floor_divide": """
 static inline int64_t relay_floor_divide(int64_t a, int64_t b) {
     int64_t q = a / b;

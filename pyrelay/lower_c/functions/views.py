@@ -1,7 +1,8 @@
 """Views in C functions: tensors whose elements lie in the memory of another one.
 
-A view whose elements lie row by row is an address. Any other is read by kernels where it lies, at
-strides that are passed to them; it is copied where something else needs it.
+A view whose elements lie row by row is an address, and so is a row of a tensor. Any other is read
+by kernels where it lies, at strides that are passed to them; it is copied where something else
+needs it.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.dims import ONE, ZERO, Dim
-from ...ir.expr import Call, Expr, Function, LetBlock, Var, type_of
+from ...ir.expr import Call, Expr, Function, LetBlock, Tuple, Var, type_of
 from ...ir.op import Op, View
 from ...ir.traverse import children, post_order
 from ...ir.types import TensorType
 from ...kernels.operands import LEAST_UNIT
 from ...kernels.places import linear
-from ...kernels.reading import Reader, Unreadable
+from ...kernels.reading import Reader, Unreadable, straight_line
 from ...kernels.recording import Recording
+from ...operators.primitive.index import index
+from .c_types import number_dtype
 
 
 @final
@@ -82,9 +85,9 @@ def lying_of(expr: Expr) -> Lying | None:
         return None
     record = Recording(is_leaf=lambda var: var is source)
     result = Var("result", ty, span=expr.span)
-    index = record.places.index(_COORDINATE, ty.shape)
+    at = record.places.index(_COORDINATE, ty.shape)
     try:
-        Reader({result: expr}, record).element(result, index)
+        Reader({result: expr}, record).element(result, at)
     except Unreadable:
         return None
     if len(record.reads) != 1 or any(not always for always in record.reads.values()):
@@ -92,14 +95,14 @@ def lying_of(expr: Expr) -> Lying | None:
     ((_, place),) = record.reads
     shape = type_of(source)
     assert isinstance(shape, TensorType)
-    return _apart(record.places.simplified(linear(place, shape.shape)), index, ty.shape)
+    return _apart(record.places.simplified(linear(place, shape.shape)), at, ty.shape)
 
 
-def _apart(place: Dim, index: Sequence[Dim], shape: tuple[Dim, ...]) -> Lying | None:
-    """Return how far elements are apart whose places are linear in the coordinates `index`."""
-    names = {name for dim in index for name in dim.names()}
+def _apart(place: Dim, at: Sequence[Dim], shape: tuple[Dim, ...]) -> Lying | None:
+    """Return how far elements are apart whose places are linear in the coordinates `at`."""
+    names = {name for dim in at for name in dim.names()}
     strides: list[Dim] = []
-    for coordinate in index:
+    for coordinate in at:
         if coordinate == ZERO:
             strides.append(ZERO)
             continue
@@ -116,6 +119,39 @@ def is_alias(expr: Expr) -> bool:
     """Return whether a value has the address of the tensor that it is a view of, or one behind."""
     lying = lying_of(expr)
     return lying is not None and lying.is_row_by_row
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The elements of a tensor at some integers along its first dims, as a function of its
+    parameters gives them: `value` is the variable that it returns."""
+
+    source: Var
+    indices: tuple[Expr, ...]
+    value: Var
+
+
+def row_of(function: Function) -> Row | None:
+    """Return the row that a function gives, if it does nothing else."""
+    bindings, end = straight_line(function.body)
+    values = {b.var: b.value for b in bindings}
+    made = values.pop(end, None) if isinstance(end, Var) else None
+    if not isinstance(end, Var) or not isinstance(made, Call) or made.callee is not index:
+        return None
+    source, listed = made.args
+    places = values.pop(listed, None) if isinstance(listed, Var) else None
+    if values or not isinstance(places, Tuple) or source not in function.params:
+        return None
+    (spec,) = made.attrs.values()
+    whole = tuple(("int", number) for number in range(len(places.fields)))
+    ty = type_of(end)
+    if spec != whole or not isinstance(ty, TensorType) or not ty.shape:
+        return None
+    if any(number_dtype(type_of(field)) is None for field in places.fields):
+        return None
+    assert isinstance(source, Var)
+    return Row(source, places.fields, end)
 
 
 def read_where_they_lie(function: Function, is_kernel: Callable[[Call], bool]) -> frozenset[Var]:

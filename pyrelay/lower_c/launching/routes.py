@@ -19,7 +19,7 @@ import torch
 
 from ...autotuning.measurements import keep, key_of, recall
 from ...autotuning.methods import rounded
-from ...autotuning.timing import fastest
+from ...autotuning.timing import Fastest, fastest
 from ...config import current
 from ...ir.equality import structural_hash
 from ...kernels.backend import KernelFunction
@@ -28,11 +28,11 @@ from ...kernels.tape import KernelStep
 from ..building import Library
 from ..text.kernel import Route
 from .frames import Frame
-from .threads import torch_functions
+from .threads import PRODUCTS, torch_functions
 
 _LOGGER: Final = logging.getLogger("pyrelay.runtime")
-_WAYS: Final = ("own", "library")
-_LEAST: Final = 1 << 15
+WAYS: Final = ("own", "library")
+LEAST: Final = 1 << 15
 """Fewer products are not worth the call of a library."""
 
 _MOST: Final = 1 << 28
@@ -52,10 +52,50 @@ def notes_of(kernel: KernelFunction) -> tuple[str, ...]:
     return tuple(_notes.get(structural_hash(kernel.function), ())) if _notes else ()
 
 
-def _note(kernel: KernelFunction, text: str) -> None:
+def note_way(kernel: KernelFunction, sizes: Sequence[int], way: str, why: str) -> None:
+    """Note which way the products of a kernel are computed: `sizes` are those of the batch, rows
+    and columns, and how many products each sum has."""
+    batch, rows, columns, *summed = sizes
+    shape = " x ".join(map(str, (*([batch] if batch > 1 else []), rows, summed[0], columns)))
+    text = f"{shape} by {'a library' if way == 'library' else 'its own loops'}, {why}"
     if len(_notes) >= _MOST_NOTES:
         _notes.clear()
     _notes.setdefault(structural_hash(kernel.function), {})[text] = None
+
+
+def use_products(library: Library) -> bool:
+    """Let the kernels of a library call torch's BLAS; return whether there is one."""
+    functions = torch_functions(*PRODUCTS)
+    if functions is None:
+        return False
+    library.function("relay_use_library", [ctypes.c_void_p] * 2, None)(*functions)
+    return True
+
+
+def key_of_sizes(route: Route, sizes: Sequence[int], *more: str) -> str:
+    """Return the key of the measurement for some sizes of a route."""
+    dims = (*route.shape, *route.summed)
+    shared = [n if d.constant is not None else rounded(n) for n, d in zip(sizes, dims, strict=True)]
+    return key_of("products", route.dtype.name, shared, route.forms, *more)
+
+
+def known_way(key: str) -> str | None:
+    """Return the faster way, if it has been measured before."""
+    found = _known.get(key) or recall(key)
+    if found not in WAYS:
+        return None
+    _known[key] = found
+    return found
+
+
+def settle(key: str, name: str, found: Fastest) -> str:
+    """Keep what a measurement has found for a kernel; return its times for `explain`."""
+    _known[key] = found.name
+    if found.is_sure:
+        keep(key, found.name)
+    times = ", ".join(f"{way} {1e6 * t:.0f} us" for way, t in found.times.items())
+    _LOGGER.info("products of %s: %s (%s)", name, found.name, times)
+    return times if found.is_sure else f"{times}, while others used the processor"
 
 
 @final
@@ -91,20 +131,14 @@ class RouteChoice:
     ) -> int:
         """Return the route of a step, which the function `name` runs alone. `sizes` are those of
         the route, `ways` the integers of the call by the route."""
-        functions = torch_functions("sgemm_", "dgemm_")
         wanted = current().products
-        if functions is None or wanted == "own":
+        if wanted == "own" or not use_products(self._library):
             return 0
-        use = self._library.function("relay_use_library", [ctypes.c_void_p] * 2, None)
-        use(*functions)
         why = "as the option `products` asks"
         if wanted == "measured":
             wanted, why = self._measured(route, sizes, ways, name, step)
-        batch, rows, columns, *summed = sizes
-        shape = " x ".join(map(str, (*([batch] if batch > 1 else []), rows, summed[0], columns)))
-        text = f"{shape} by {'a library' if wanted == 'library' else 'its own loops'}, {why}"
-        _note(kernel, text)
-        return _WAYS.index(wanted)
+        note_way(kernel, sizes, wanted, why)
+        return WAYS.index(wanted)
 
     def _measured(
         self,
@@ -116,30 +150,19 @@ class RouteChoice:
     ) -> tuple[str, str]:
         """Return the faster way, and how that is known."""
         work = prod(sizes[:3]) * sum(sizes[3:])
-        if work < _LEAST or not current().measure:
-            return "own", "which needs no call" if work < _LEAST else "unmeasured"
-        dims = (*route.shape, *route.summed)
-        shared = [
-            n if d.constant is not None else rounded(n) for n, d in zip(sizes, dims, strict=True)
-        ]
-        key = key_of("products", route.dtype.name, shared, route.forms)
-        known = _known.get(key) or recall(key)
-        if known in _WAYS:
-            _known[key] = known
+        if work < LEAST or not current().measure:
+            return "own", "which needs no call" if work < LEAST else "unmeasured"
+        key = key_of_sizes(route, sizes)
+        known = known_way(key)
+        if known is not None:
             return known, "as measured before"
         frames = self._frames(ways, step)
         if frames is None:
             return "own", "since its operands cannot be made up"
         run = self._library.function(name, [ctypes.c_void_p], ctypes.c_int64)
-        calls = {w: partial(run, f.address) for w, f in zip(_WAYS, frames[0], strict=True)}
+        calls = {w: partial(run, f.address) for w, f in zip(WAYS, frames[0], strict=True)}
         found = fastest(calls, ())
-        winner = found.name
-        _known[key] = winner
-        if found.is_sure:
-            keep(key, winner)
-        times = ", ".join(f"{way} {1e6 * t:.0f} us" for way, t in found.times.items())
-        _LOGGER.info("products of %s: %s (%s)", name, winner, times)
-        return winner, times if found.is_sure else f"{times}, while others used the processor"
+        return found.name, settle(key, name, found)
 
     def _frames(
         self, ways: Sequence[Sequence[int]], step: KernelStep

@@ -9,8 +9,12 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import torch
+
+PRODUCTS: Final = ("sgemm_", "dgemm_")
+"""The functions of BLAS that multiply matrices, of float32 and of float64."""
 
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib")
 

@@ -10,6 +10,8 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Tensor, float64, options, relay
+from pyrelay.autotuning.timing import Fastest
+from pyrelay.lower_c.functions import routing
 from pyrelay.lower_c.launching import routes
 from pyrelay.lower_c.launching.threads import torch_functions
 
@@ -58,6 +60,21 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
 
 
+def stepped(x: Tensor[Float, (N, M, K)], w: Tensor[Float, (K, K)], s: Tensor[Float, (M, K)]):
+    for row in x:
+        s = relay.tanh(row @ w + relay.linear(s, w))
+    return s.sum()
+
+
+steps = relay(stepped)
+
+
+def stepped_gradient(
+    x: Tensor[Float, (N, M, K)], w: Tensor[Float, (K, K)], s: Tensor[Float, (M, K)]
+):
+    return relay.value_and_grad(steps, wrt=("w", "s"))(x, w, s)
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "layer": (layer, (numbers(37, 50), numbers(65, 50), numbers(65))),
     "one row": (layer, (numbers(1, 300), numbers(129, 300), numbers(129))),
@@ -69,6 +86,11 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "batched": (batched, (numbers(3, 20, 30), numbers(3, 30, 25))),
     "rows": (normalised, (numbers(70, 60), numbers(10, 60))),
     "two sums": (gated, (numbers(31, 64), numbers(34, 64))),
+    "a loop": (stepped, (numbers(5, 37, 40), numbers(40, 40) * 0.1, numbers(37, 40))),
+    "the gradient of a loop": (
+        stepped_gradient,
+        (numbers(5, 37, 40), numbers(40, 40) * 0.1, numbers(37, 40)),
+    ),
     "under another shape": (flattened, (numbers(40, 8, 40), numbers(64, 320))),
     "many blocks": (layer, (numbers(701, 20), numbers(517, 20), numbers(517))),
     "many blocks of sums alone": (products, (numbers(2, 600, 30), numbers(2, 30, 510))),
@@ -165,3 +187,32 @@ def test_what_was_measured_is_kept_between_processes(monkeypatch: pytest.MonkeyP
 def test_an_unknown_value_of_the_option_is_refused() -> None:
     with pytest.raises(ValueError, match="measured, own, library"), options(products="mkl"):
         pass
+
+
+def test_a_function_computes_a_product_both_ways_once_for_sizes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measured: list[Fastest] = []
+
+    def settle(key: str, name: str, found: Fastest) -> str:
+        measured.append(found)
+        return routes.settle(key, name, found)
+
+    monkeypatch.setattr(routing, "settle", settle)
+    function, (x, w, s) = PROGRAMS["a loop"]
+    program = relay(function)
+    for _ in range(3):
+        program(x, w, s)
+    count = len(measured)
+    assert 1 <= count <= 2
+    assert all(time > 0 for found in measured for time in found.times.values())
+    program(x[:, :20], w, s[:20])
+    assert count < len(measured) <= 2 * count
+
+
+def test_explain_shows_the_ways_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routing, "known_way", lambda _: "library")
+    function, args = PROGRAMS["a loop"]
+    program = relay(function)
+    program(*args)
+    assert "37 x 40 x 40 by a library, as measured before" in program.explain()

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, Tensor, options, relay
-from pyrelay.autotuning.timing import Fastest
-from pyrelay.lower_c.functions import choosing, program, support
+from pyrelay.lower_c.functions import program, support
 from tests.unit.lower_c.functions.compared import agree, counted
 
 pytestmark = pytest.mark.host("lowerings are chosen here")
@@ -191,31 +190,6 @@ def _plain_orbit(x: Float, n: Int) -> Float:
     for _ in range(n):
         x = 3.6 * x * (1.0 - x) / (1.0 + x)
     return x
-
-
-def test_host_code_runs_what_it_multiplies_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.manual_seed(0)
-    given = (torch.randn(3, 6), torch.randn(6, 6), torch.randn(1, 6))
-    gradient = relay.value_and_grad(relay(_plain_recurrent), wrt=("w", "start"))
-    taken = Fastest("host", False, {"c": 2.0, "host": 1.0})
-    monkeypatch.setattr(choosing, "_LONG", 0.0)
-    monkeypatch.setattr(choosing, "fastest", lambda calls, args: taken)
-    with options(lowering="torch"):
-        expected = gradient(*given)
-    with options(lowering="c"):
-        gradient(*given)
-        with counted() as ran:
-            torch.testing.assert_close(gradient(*given), expected)
-        text = gradient.explain()
-    assert not ran
-    assert "with tensors of 3 x 6, 6 x 6, 1 x 6 it is faster there, as measured" in text
-
-
-def _plain_recurrent(x: Rows, w: Tensor[Float, (S, S)], start: Tensor[Float, (1, S)]) -> Float:
-    h = start
-    for row in x:
-        h = relay.sin(relay.linear(h, w) - row)
-    return (h * h).sum()
 
 
 def test_explain_lists_the_function_that_is_called_alone() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Tensor, options, relay
+from pyrelay import Dim, Float, Int, RunError, Tensor, options, relay
 from tests.unit.lower_c.functions.compared import counted
 
 pytestmark = pytest.mark.host("lowerings are chosen here")
@@ -92,3 +92,24 @@ def test_a_loop_carries_the_elements_of_a_view(rounds: int) -> None:
 def test_the_terms_of_a_weight_are_multiplied_where_they_lie(rows: int) -> None:
     gradient = relay.value_and_grad(recurrent_loss, wrt="w")
     check(gradient, numbers(24, 24) * 0.1, numbers(6, rows, 24), numbers(rows, 24))
+
+
+@relay
+def rows(n: Int, x: Tensor[Float, (S, K, 3)]) -> tuple[Tensor[Float, (3,)], Tensor[Float, (K, 3)]]:
+    """Keep rows of what a loop carries and of what it makes."""
+    kept, last = x[0, 0], x[-1]
+    for i in range(n):
+        y = x * 0.5 + i
+        kept, last = y[i % 2, -1] + kept, x[i % 2]
+        x = y
+    return kept, last
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 4])
+def test_a_row_is_read_where_it_lies(rounds: int) -> None:
+    check(rows, rounds, numbers(2, 4, 3))
+
+
+def test_a_row_that_does_not_exist_is_an_error() -> None:
+    with options(lowering="c"), pytest.raises(RunError, match="out of range"):
+        rows(1, numbers(1, 4, 3)[:0])
