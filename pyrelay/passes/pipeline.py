@@ -19,6 +19,7 @@ from .normalise.lowering import InferTypes, NormalForm, SolveSizes
 from .normalise.write_layouts import WriteLayouts
 from .normalise.write_out import WriteOut
 from .partial_eval import PartialEvaluate
+from .rewrites.capture_fields import CaptureFields
 from .rewrites.combine_products import CombineProducts
 from .rewrites.convert_layout import ConvertLayout
 from .rewrites.fold_norms import FoldNorms
@@ -58,6 +59,7 @@ _FOR_CALLS: Final[tuple[Pass, ...]] = (
     *_ALGEBRA,
     TorchPeepholes(),
     RemoveDead(),
+    CaptureFields(),
     UpdateInPlace(),
     GroupByEffect(),
 )
@@ -76,7 +78,7 @@ DEBUGGED: Final[Pipeline] = (
 
 FUSIBLE: Final[Pipeline] = (
     *EVALUATED,
-    Phase("simplified", (*_ALGEBRA, UpdateInPlace(), GroupByEffect())),
+    Phase("simplified", (*_ALGEBRA, CaptureFields(), UpdateInPlace(), GroupByEffect())),
 )
 """The pipeline up to fusion."""
 
