@@ -199,3 +199,23 @@ def test_explain_lists_the_function_that_is_called_alone() -> None:
         text = gradient.explain()
     assert "grad.orbit: with what it calls" in text
     assert "run on the host" not in text
+
+
+@relay
+def steps_and_sum(v: Tensor[Float, (S,)], k: Int) -> Float:
+    """Return a sum beside a loop: the cotangent that goes into the loop is a constant stretched."""
+    first = v
+    for _ in range(k):
+        v = relay.tanh(v)
+    return relay.tanh(first.sum()) + v.sum()
+
+
+def test_a_constant_tensor_is_stretched_inside_of_a_function() -> None:
+    mapped, rows = (
+        relay.vmap(relay.grad(steps_and_sum, wrt="v"), in_axes=(0, None)),
+        torch.ones(3, 2),
+    )
+    with options(lowering="torch"):
+        expected = mapped(rows, 2)
+    with options(lowering="c"):
+        torch.testing.assert_close(mapped(rows, 2), expected)
