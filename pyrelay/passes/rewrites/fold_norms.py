@@ -22,6 +22,7 @@ from ...operators.composite.norm import batch_norm
 from ...operators.matrices.products import linear
 from ...operators.primitive import math
 from ...operators.primitive.conv import conv1d, conv2d, conv3d
+from ...operators.primitive.conv_transpose import conv_transpose2d
 from ...operators.shared.operands import is_given
 from ..base import Context, Pass
 from .rules import Rule, Site, apply_rules
@@ -29,8 +30,10 @@ from .rules import Rule, Site, apply_rules
 if TYPE_CHECKING:
     from ...ir.module import Module
 
-_BATCHED: Final = {linear: 2, conv1d: 3, conv2d: 4, conv3d: 5}
+_BATCHED: Final = {linear: 2, conv1d: 3, conv2d: 4, conv3d: 5, conv_transpose2d: 4}
 """The products whose channels, in results of this rank, are dim 1."""
+_LATER: Final = frozenset({conv_transpose2d})
+"""Those of which the channels are dim 1 of the weight too, unless there are groups, not dim 0."""
 
 
 def _folded(product: Op) -> Callable[[Site], Expr | None]:
@@ -42,6 +45,8 @@ def _folded(product: Op) -> Callable[[Site], Expr | None]:
             return None
         if ty.dtype not in (float32, float64) or ty.rank != _BATCHED[product]:
             return None
+        if product in _LATER and made.attrs["groups"] != 1:
+            return None
         builder = Builder(norm.span, Names())
         _, mean, var, scale, shift = map(builder.value, norm.args)
         x, weight, bias = map(builder.value, made.args)
@@ -49,7 +54,10 @@ def _folded(product: Op) -> Callable[[Site], Expr | None]:
         factor = factor * scale if is_given(scale) else factor
         new_bias = ((bias - mean) if is_given(bias) else -mean) * factor
         new_bias = new_bias + shift if is_given(shift) else new_bias
-        new_weight = weight * factor.reshape(factor.shape[0], *(1,) * (weight.rank - 1))
+        place = 1 if product in _LATER else 0
+        new_weight = weight * factor.reshape(
+            *(factor.shape[0] if dim == place else 1 for dim in range(weight.rank))
+        )
         call = replace(made, args=(x.atom, new_weight.atom, new_bias.atom))
         whole = builder.tuple((builder.bind(call, product.name), mean, var))
         *before, last = builder.bindings
@@ -69,6 +77,7 @@ _OPERANDS: Final = {
     linear: ("Tensor[(2, 4), float32]", "Tensor[(3, 4), float32]"),
     conv1d: ("Tensor[(2, 4, 5), float32]", "Tensor[(3, 4, 2), float32]"),
     conv2d: ("Tensor[(2, 4, 5, 5), float32]", "Tensor[(3, 4, 2, 2), float32]"),
+    conv_transpose2d: ("Tensor[(2, 4, 5, 5), float32]", "Tensor[(4, 3, 2, 2), float32]"),
     conv3d: ("Tensor[(2, 4, 3, 3, 3), float32]", "Tensor[(3, 4, 2, 2, 2), float32]"),
 }
 

@@ -34,6 +34,22 @@ def sequence(x: Tensor[Float, (N, 3, 8)]) -> Tensor[Float, (N, 4, 7)]:
 
 
 @relay_model
+def enlarged(x: Images) -> Tensor[Float, (N, 3, 10, 10)]:
+    return relay.batch_norm(relay.conv_transpose2d(x, out_channels=3, kernel_size=3))
+
+
+@relay_model
+def enlarged_in_groups(x: Images) -> Tensor[Float, (N, 4, 10, 10)]:
+    h = relay.conv_transpose2d(x, out_channels=4, kernel_size=3, groups=2)
+    return relay.batch_norm(h)
+
+
+@relay_model
+def norm_first(x: Images) -> Images:
+    return relay.conv2d(relay.batch_norm(x), out_channels=4, kernel_size=3, padding=1)
+
+
+@relay_model
 def shared(x: Images) -> Images:
     for _ in range(2):
         x = relay.batch_norm(relay.conv2d(x, out_channels=4, kernel_size=3, padding=1))
@@ -59,7 +75,9 @@ def trained(definition: Any, shape: tuple[int, ...]) -> tuple[Model, torch.Tenso
 
 
 @pytest.mark.parametrize(
-    ("definition", "shape"), [(residual, (3, 8, 8)), (sequence, (3, 8))], ids=["images", "rows"]
+    ("definition", "shape"),
+    [(residual, (3, 8, 8)), (sequence, (3, 8)), (enlarged, (4, 8, 8))],
+    ids=["images", "rows", "transposed"],
 )
 def test_norms_are_folded_and_values_stay(
     definition: Any, shape: tuple[int, ...], tmp_path: Path
@@ -86,7 +104,9 @@ def test_the_model_itself_stays() -> None:
     assert model(x).shape == (4, 5)
 
 
-@pytest.mark.parametrize("definition", [shared, used_twice], ids=["shared", "used twice"])
+@pytest.mark.parametrize(
+    "definition", [shared, used_twice, enlarged_in_groups, norm_first], ids=lambda d: d.__name__
+)
 def test_what_cannot_be_folded_stays(definition: Any) -> None:
     model, x = trained(definition, (4, 8, 8))
     exported = relay.export_model(model)
