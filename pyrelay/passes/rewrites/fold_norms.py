@@ -77,7 +77,7 @@ _OPERANDS: Final = {
     linear: ("Tensor[(2, 4), float32]", "Tensor[(3, 4), float32]"),
     conv1d: ("Tensor[(2, 4, 5), float32]", "Tensor[(3, 4, 2), float32]"),
     conv2d: ("Tensor[(2, 4, 5, 5), float32]", "Tensor[(3, 4, 2, 2), float32]"),
-    conv_transpose2d: ("Tensor[(2, 4, 5, 5), float32]", "Tensor[(4, 3, 2, 2), float32]"),
+    conv_transpose2d: ("Tensor[(2, 2, 3, 3), float32]", "Tensor[(2, 3, 2, 2), float32]"),
     conv3d: ("Tensor[(2, 4, 3, 3, 3), float32]", "Tensor[(3, 4, 2, 2, 2), float32]"),
 }
 
