@@ -37,6 +37,7 @@ _DECIMAL: Final = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|0x[0-9a-f.]+p[+
 HEADER: Final = """\
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <math.h>
 #include <stdlib.h>
 

@@ -21,8 +21,17 @@ typedef struct {
 typedef struct {
     void (*part)(const void *, int64_t, int64_t);
     const void *given;
-    int64_t count, size, next;
+    int64_t count, size, next, least;
 } relay_work;
+
+/* How many loops run in one thread from now on, and how many after the next that waits long. */
+static int64_t relay_alone = 0, relay_pause = 8;
+
+static int64_t relay_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
 
 /* So many additions of vectors, some microseconds, are worth a thread. */
 #define RELAY_LEAST 32768
@@ -98,12 +107,33 @@ typedef struct {
 
 static void relay_worker(void *given) {
     relay_work *work = given;
+    int64_t start = 0, parts = 0;
     for (;;) {
         int64_t begin = __atomic_fetch_add(&work->next, work->size, __ATOMIC_RELAXED);
-        if (begin >= work->count) return;
+        if (begin >= work->count) break;
+        if (!parts++) start = relay_clock();
         int64_t left = work->count - begin;
         work->part(work->given, begin, begin + (left < work->size ? left : work->size));
     }
+    if (!parts) return;
+    int64_t each = (relay_clock() - start) / parts;
+    int64_t least = __atomic_load_n(&work->least, __ATOMIC_RELAXED);
+    while (each < least) {
+        if (__atomic_compare_exchange_n(
+                &work->least, &least, each, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return;
+    }
+}
+
+/* Notes how long a loop took in threads, of which each of some parts took at least so long. Where
+   it took more than twice as long as one thread would need, a thread was waited for that another
+   process kept from running; for a while the next loops do without. */
+static void relay_note(int64_t took, int64_t alone) {
+    int64_t pause = __atomic_load_n(&relay_pause, __ATOMIC_RELAXED);
+    int is_late = took > 2 * alone + 200000;
+    if (is_late) __atomic_store_n(&relay_alone, pause, __ATOMIC_RELAXED);
+    pause = is_late ? (pause < 512 ? 2 * pause : pause) : pause > 8 ? pause / 2 : pause;
+    __atomic_store_n(&relay_pause, pause, __ATOMIC_RELAXED);
 }
 
 /* Runs a loop in parts that threads take in turn, in one where it is short. A part has at least so
@@ -120,7 +150,9 @@ static void relay_in_parts(
     if (count > 1 && work >= 2 * RELAY_LEAST && run->parallel) threads = run->most_threads();
     threads = threads < count ? threads : count;
     threads = threads < work / RELAY_LEAST ? threads : work / RELAY_LEAST;
-    if (threads < 2) {
+    int64_t paused = threads < 2 ? 0 : __atomic_load_n(&relay_alone, __ATOMIC_RELAXED);
+    if (paused > 0) __atomic_store_n(&relay_alone, paused - 1, __ATOMIC_RELAXED);
+    if (threads < 2 || paused > 0) {
         if (count > 0) part(given, 0, count);
         return;
     }
@@ -128,7 +160,9 @@ static void relay_in_parts(
     turns = turns < 1 ? 1 : turns > 4 ? 4 : turns;
     int64_t size = (count + threads * turns - 1) / (threads * turns);
     if (size > 64) size = (size + 63) / 64 * 64;
-    relay_work shared = {part, given, count, size, 0};
+    relay_work shared = {part, given, count, size, 0, INT64_MAX};
+    int64_t start = relay_clock();
     run->parallel(relay_worker, &shared, (unsigned)threads, 0);
+    relay_note(relay_clock() - start, (count + size - 1) / size * shared.least);
 }
 """
