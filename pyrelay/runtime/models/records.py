@@ -106,9 +106,7 @@ class TensorRecord(Mapping[str, torch.Tensor]):
 
     def norm(self) -> torch.Tensor:
         """Return the Euclidean norm of all tensors together, a 0-d tensor."""
-        with torch.no_grad():
-            found = [torch.linalg.vector_norm(t) for t in tensors(self.tree)]
-            return torch.linalg.vector_norm(torch.stack(found)) if found else torch.tensor(0.0)
+        return unrecorded(_norm, tensors(self.tree))
 
 
 @final
@@ -120,17 +118,7 @@ class Params(TensorRecord):
         if not _is_rate(lr) or not isinstance(grads, Grads) or self._belongs_elsewhere(grads):
             moved = self - grads * lr
             return self._with_frozen(tensors(moved.tree)) if self.home.frozen else moved
-        params, parts = tensors(self.tree), grads.parts
-        whole = [place for place, part in enumerate(parts) if not isinstance(part, tuple)]
-        with torch.no_grad():
-            pairs = [params[i] for i in whole], [parts[i] for i in whole]
-            added: Any = _lists._foreach_add(*pairs, alpha=-lr) if whole else ()  # noqa: SLF001
-            places = dict(zip(whole, added, strict=True))
-            found = [
-                places[i] if i in places else _descended(params[i], part, lr)
-                for i, part in enumerate(parts)
-            ]
-        return self._with_frozen(found)
+        return self._with_frozen(unrecorded(_descended, tensors(self.tree), grads.parts, lr))
 
     def _belongs_elsewhere(self, grads: Grads) -> bool:
         """Return whether a gradient is that of a model of another tree."""
@@ -145,7 +133,26 @@ class Params(TensorRecord):
         return Params(self.home, self.home.blueprint.params_tree(values))
 
 
-def _descended(param: torch.Tensor, part: Any, lr: float) -> torch.Tensor:
+def _norm(found: Sequence[torch.Tensor]) -> torch.Tensor:
+    norms = [torch.linalg.vector_norm(t) for t in found]
+    return torch.linalg.vector_norm(torch.stack(norms)) if norms else torch.tensor(0.0)
+
+
+def _descended(
+    params: Sequence[torch.Tensor], parts: Sequence[Part], lr: float
+) -> list[torch.Tensor]:
+    """Return parameters after a step of descent, those with whole gradients moved at once."""
+    whole = [place for place, part in enumerate(parts) if not isinstance(part, tuple)]
+    pairs = [params[i] for i in whole], [parts[i] for i in whole]
+    added: Any = _lists._foreach_add(*pairs, alpha=-lr) if whole else ()  # noqa: SLF001
+    places = dict(zip(whole, added, strict=True))
+    return [
+        places[i] if i in places else _descended_by(params[i], part, lr)
+        for i, part in enumerate(parts)
+    ]
+
+
+def _descended_by(param: torch.Tensor, part: Any, lr: float) -> torch.Tensor:
     if not are_rows(part):
         return torch.addmm(param, *part, alpha=-lr)
     rows, numbers = part[0].reshape(-1, param.shape[-1]), part[1].reshape(-1)
@@ -221,27 +228,22 @@ class Grads(TensorRecord):
         is_scaling = function in (torch.mul, torch.div) and not isinstance(other, TensorRecord)
         if not is_scaling or not self._has_rows:
             return super()._binary(function, other)
-        with torch.no_grad():
-            parts = [
-                (function(part[0], other), part[1])
-                if isinstance(part, tuple) and are_rows(part)
-                else function(whole(part, like.shape), other)
-                for part, like in zip(self.parts, self._like, strict=True)
-            ]
+
+        def scaled(part: Part) -> Part:
+            if isinstance(part, tuple):
+                return function(part[0], other), part[1]
+            return function(part, other)
+
+        parts = unrecorded(lambda: list(map(scaled, self.steps)))
         return type(self)(self.home, None, parts, self._like)
 
     def norm(self) -> torch.Tensor:
         """Return the Euclidean norm of all tensors together, a 0-d tensor."""
         if not self._has_rows:
             return super().norm()
-        with torch.no_grad():
-            found = [
-                summed(part)[0]
-                if isinstance(part, tuple) and are_rows(part)
-                else whole(part, like.shape)
-                for part, like in zip(self.parts, self._like, strict=True)
-            ]
-            return torch.linalg.vector_norm(torch.stack(list(map(torch.linalg.vector_norm, found))))
+        return unrecorded(
+            lambda: _norm([summed(p)[0] if isinstance(p, tuple) else p for p in self.steps])
+        )
 
     @property
     def _has_rows(self) -> bool:
@@ -252,11 +254,14 @@ def whole(part: Part, shape: torch.Size) -> torch.Tensor:
     """Return a part of a gradient as one tensor of the shape of its parameter."""
     if not isinstance(part, tuple):
         return part
-    with torch.no_grad():
-        if not are_rows(part):
-            return torch.matmul(*part)
-        rows, numbers = summed(part)
-        return rows.new_zeros(shape).index_copy_(0, numbers, rows)
+    return unrecorded(_made_whole, part, shape)
+
+
+def _made_whole(part: tuple[torch.Tensor, torch.Tensor], shape: torch.Size) -> torch.Tensor:
+    if not are_rows(part):
+        return torch.matmul(*part)
+    rows, numbers = summed(part)
+    return rows.new_zeros(shape).index_copy_(0, numbers, rows)
 
 
 @final
