@@ -274,21 +274,21 @@ def test_torch_records_after_an_interrupted_call() -> None:
 
 
 @relay_model
-def looked_up(words: Tensor[Int, (N,)]) -> Tensor[Float, (N, 2)]:
+def embedded(words: Tensor[Int, (N,)]) -> Tensor[Float, (N, 2)]:
     return relay.linear(relay.embedding(words, num_embeddings=9, embedding_dim=3), out_features=2)
 
 
 @relay
-def looked_up_loss(words: Tensor[Int, (N,)]) -> Float:
-    return (looked_up(words) ** 2).mean()
+def embedded_loss(words: Tensor[Int, (N,)]) -> Float:
+    return (embedded(words) ** 2).mean()
 
 
 def test_torch_records_after_interrupted_arithmetic_of_gradients() -> None:
-    model = relay.create_model(looked_up, seed=0)
+    model = relay.create_model(embedded, seed=0)
     words = torch.tensor([1, 4, 1])
 
     def arithmetic() -> object:
-        grads = relay.grad(model, looked_up_loss, (words,))
+        grads = relay.grad(model, embedded_loss, (words,))
         halved = grads * 0.5
         moved = relay.sgd(model.params, halved, 0.1)
         return halved.norm(), moved.norm(), halved["embedding_1.weight"], -halved + grads
