@@ -159,8 +159,8 @@ class Direct:
         if whole is not None and entry.gives_tensors:
             finish = None
         way = _Way.WHOLE if whole is not None else _Way.BARE if compiled.is_bare else _Way.HOST
-        # Of what requires no grad torch records nothing.
-        may_record = not (entry.joins and compiled.requires_no_grad)
+        # Of what requires no grad torch records nothing; parameters of models do.
+        may_record = has_models or not (entry.joins and compiled.requires_no_grad)
         is_guarded = not holds_always(guards_hold)
         around = (entry.joins, may_record, finish is not None, is_guarded)
         code = _code(_Form(kinds, implicit, way, *around))
