@@ -192,6 +192,9 @@ UNKNOWN_DIM: Final = Dim.atom(DimHole(0))
 ANY_DIMS: Final = Dim.atom(DimHole(-2))
 """In an annotation, in a shape: any number of dims, written `...`. Never in a typed program."""
 
+ANY_DIM: Final = "any"
+"""How the name of a size begins that an annotation leaves open, written `Any`."""
+
 UNIT: Final = TupleType(())
 STR: Final = StrType()
 ITERABLE: Final = AdtType("Iterable")

@@ -23,6 +23,7 @@ from ...diagnostics.source import NOWHERE, Span
 from ...ir.dims import Dim, DimVar
 from ...ir.own_sizes import with_own_sizes
 from ...ir.types import (
+    ANY_DIM,
     ANY_DIMS,
     BOOL,
     FLOAT,
@@ -71,9 +72,6 @@ SEQUENCES: Final = (list, collections.abc.Sequence)
 _UNBOUNDED: Final = "leave the bound out: `T` may be any type; one that is a size may say `N: Dim`"
 PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
 MARKED: Final[dict[Any, Type]] = {**PLAIN, **MARKS}
-
-ANY_DIM: Final = "any"
-"""How the name of a dim that an annotation leaves open begins."""
 
 T = typing.TypeVar("T")
 
