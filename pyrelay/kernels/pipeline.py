@@ -7,7 +7,7 @@ from typing import Final
 
 from ..passes.base import Pass
 from ..passes.manager import Phase, Pipeline
-from ..passes.pipeline import DEBUGGED, EVALUATED, FUSIBLE, STANDALONE, called
+from ..passes.pipeline import DEBUGGED, EVALUATED, STANDALONE, called, fusible
 from .fusion.decompose import Decompose
 from .fusion.fuse import Fuse
 from .fusion.outline import Outline
@@ -17,17 +17,20 @@ from .fusion.split_slices import SplitSlices
 
 REGIONS: Final = Phase("regions", (Decompose(), SplitSlices(), Fuse(), Outline()))
 
-CUT: Final[Pipeline] = (*FUSIBLE, REGIONS)
+CUT: Final[Pipeline] = (*fusible(), REGIONS)
 """Programs in kernels and regions."""
 
 
-def fused(passes: Sequence[Pass], cuts: Sequence[Pass]) -> Pipeline:
+def fused(
+    passes: Sequence[Pass], cuts: Sequence[Pass], gradients: tuple[int, ...] | None = None
+) -> Pipeline:
     """Return the phases of programs whose kernels a backend makes: `cuts` take more kernels out
-    than fusion does, and the last phase has the passes of the backend, if it has any."""
+    than fusion does, and the last phase has the passes of the backend, if it has any. `gradients`
+    is as for `fusible`."""
     *rest, outline = REGIONS.passes
     regions = Phase(REGIONS.name, (*rest, *cuts, outline)) if cuts else REGIONS
     launched = (Phase("launched", tuple(passes)),) if passes else ()
-    return (*FUSIBLE, regions, *launched)
+    return (*fusible(gradients), regions, *launched)
 
 
 def all_passes() -> Mapping[str, Pass]:

@@ -76,18 +76,21 @@ DEBUGGED: Final[Pipeline] = (
 )
 """The pipeline of debugging: each function of the source is one frame."""
 
-FUSIBLE: Final[Pipeline] = (
-    *EVALUATED,
-    Phase("simplified", (*_ALGEBRA, CaptureFields(), UpdateInPlace(), GroupByEffect())),
-)
-"""The pipeline up to fusion."""
+
+def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
+    """Return the phases up to fusion. `gradients` leads to the gradients in the result of the entry
+    that may be returned as factors; None if none may."""
+    steps = (*_ALGEBRA, CaptureFields(), UpdateInPlace(), GroupByEffect())
+    return (*EVALUATED, Phase("simplified", (*steps, *_factored(gradients))))
 
 
 def called(gradients: tuple[int, ...] | None = None) -> Pipeline:
-    """Return the phases of programs that call torch operator by operator. `gradients` leads to the
-    gradients in the result of the entry that may be returned as factors; None if none may."""
-    factored = () if gradients is None else (FactorGradients(gradients), GroupByEffect())
-    return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*_FOR_CALLS, *factored)))
+    """Return the phases of programs that call torch operator by operator, with factors as above."""
+    return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*_FOR_CALLS, *_factored(gradients))))
+
+
+def _factored(gradients: tuple[int, ...] | None) -> tuple[Pass, ...]:
+    return () if gradients is None else (FactorGradients(gradients), GroupByEffect())
 
 
 def in_layout(pipeline: Pipeline, layout: str) -> Pipeline:

@@ -108,6 +108,6 @@ def pipeline_of(lowering: Lowering, gradients: tuple[int, ...] | None) -> Pipeli
         case Plain.DEBUGGER:
             return DEBUGGED
         case Backend():
-            return fused(lowering.passes, lowering.cuts)
+            return fused(lowering.passes, lowering.cuts, gradients)
         case _:
             assert_never(lowering)

@@ -22,7 +22,7 @@ from pyrelay.passes import kept
 from pyrelay.passes.base import Context
 from pyrelay.passes.kept import KeptModules
 from pyrelay.passes.manager import Manager, Pipeline, Ran, up_to
-from pyrelay.passes.pipeline import FUSIBLE, called
+from pyrelay.passes.pipeline import called, fusible
 from pyrelay.runtime.calls.function import RelayFunction
 from pyrelay.text.json import to_json
 from pyrelay.text.parser import parse_module
@@ -67,7 +67,7 @@ def test_a_module_is_found_exactly_as_it_was_and_no_pass_runs() -> None:
 
 def test_passes_that_follow_begin_with_the_module_that_was_kept() -> None:
     module = parse_module(TEXT)
-    behind(FUSIBLE, module)
+    behind(fusible(), module)
     cut, ran = behind(CUT, module)
     assert ran == [step.name for step in CUT[-1].passes]
     assert cut.attributes
