@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, final
 
+from ..diagnostics.catalogue.lists import ElementMismatch
 from ..diagnostics.catalogue.types import (
     ArgumentCountMismatch,
     BranchMismatch,
@@ -328,6 +329,8 @@ class JoinConstraint:
                 second, second_span = ty, span
                 break
         first, second = solver.resolve(first), solver.resolve(second)
+        if first_span == second_span:  # no branches of the program: an item of a list is read
+            return ElementMismatch(self.span, show(first), show(second), str(clash))
         places = (first_span, show(first), second_span, show(second))
         return BranchMismatch(self.span, *places, str(clash), one_type(first, second))
 

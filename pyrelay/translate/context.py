@@ -93,6 +93,10 @@ class Context:
     """The local names that are seen to hold users' data, so no lists, with its types."""
     opened: frozenset[str] = frozenset()
     """The local names whose attributes are read."""
+    node: ast.FunctionDef | None = None
+    """The function whose statements are under translation, which may be a nested one."""
+    lists: frozenset[str] = frozenset()
+    """The names that hold lists whenever they have a value."""
     list_names: frozenset[str] = frozenset()
     """Names that hold lists, as their bindings show: an item that they get is not copied."""
     writes_items: bool = False

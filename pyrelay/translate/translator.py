@@ -49,7 +49,7 @@ from .models.passed_models import annotated_definition
 from .models.requirements import find_requirements
 from .models.row_tables import row_tables
 from .models.tied_shapes import tied
-from .names.alias_check import list_names, writes_items
+from .names.alias_check import writes_items
 from .names.environment import Bound, Holder, Static, Unbound
 from .names.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
 from .names.scope import Guard, Place
@@ -347,7 +347,6 @@ def _context(program: Program, instance: Instance) -> Context:
     cx.once = frozenset(n for n, c in counts.items() if c == 1 and n not in parameters)
     cx.opened = attributes_read(node)
     cx.writes_items = writes_items(node.body)
-    cx.list_names = list_names(node.body)
     places = {n: cx.span(s) for s in reversed(list(statements_in(node.body))) for n in bound_by(s)}
     for local in sorted(locals_of(node)):
         place = places.get(local, definition.source.head)

@@ -110,3 +110,49 @@ class MixedLists:
             secondary=(Label(self.first, f"this is {self.first_type}"),),
             help=self.instead,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedParts:
+    """An item of an item is assigned, where another value may hold the outer item too.
+
+    `table[i][j] = x` makes `table` a new value with another row. Python changes the row itself, in
+    every place that has it: in other rows of `[[0] * n] * m`, or under another name.
+    """
+
+    span: Span
+    name: str
+    indices: str
+    holder: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        name = self.name
+        return Diagnostic(
+            code="RL174",
+            title=f"an item of `{name}` may also be held elsewhere",
+            primary=Label(self.span, "an item in it is assigned here"),
+            secondary=(Label(self.holder, self.why),),
+            help=f"make a list of rows of its own, `{name} = [list(row) for row in {name}]`, and "
+            f"read its rows by index; of a tensor write `{name}[{self.indices}]`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ElementMismatch:
+    """The elements of a list are of another type than what they are used for."""
+
+    span: Span
+    actual: str
+    wanted: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL175",
+            title=f"elements that are {self.actual} are used as {self.wanted}",
+            primary=Label(self.span, f"this has elements that are {self.actual}"),
+            notes=(self.why,),
+        )

@@ -50,16 +50,26 @@ from ..models.optimizers import STAND_IN, OptimizerUse
 from ..models.passed_models import known_of, list_of, note_known
 from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
-from ..names.alias_check import Origin, is_grown, items_assigned, origin, shared_by
+from ..names.alias_check import (
+    Origin,
+    is_grown,
+    items_assigned,
+    origin,
+    shared_by,
+    shows_list,
+)
 from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
 from ..names.closures import note_lambdas
 from ..names.environment import Bound, Holder, Static
+from ..names.flow import root_of
 from ..names.kept_functions import check_kept
+from ..names.own_parts import holder_of_parts, may_extend
 from ..names.static import static_value
 from ..source.definition import meaning
 from ..types.declared_types import declared_type
 from .blocks import Code
+from .nested_items import is_nested, nested_item, shared_parts
 
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
@@ -243,9 +253,10 @@ def _assign_each(
 
 def _is_element(cx: Context, target: ast.expr) -> bool:
     """Return whether a target is an element of a name's list, which holds what it gets."""
-    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+    if not isinstance(target, ast.Subscript):
         return False
-    return target.value.id in cx.grown or target.value.id in cx.list_names
+    root = root_of(target)
+    return is_nested(target) or root in cx.grown or root in cx.list_names
 
 
 def bind_target(
@@ -265,6 +276,10 @@ def bind_target(
             cx.bind(name, Bound(atom=var), span)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             yield _bind_each(cx, elts, value, code, span)
+        case ast.Subscript() if is_nested(target):
+            nested = yield nested_item(cx, target, code)
+            if nested is not None:
+                nested.bind(cx, value, code)
         case ast.Subscript():
             place = yield read_place(cx, target.slice)
             _set_item(cx, target, place, value, code, written)
@@ -405,13 +420,20 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             place = fixed((yield read_place(cx, target.slice)), code)
             both = ast.BinOp(_loaded(target), stmt.op, stmt.value)
             base = _owned(cx, name, target, both)
-            if base is None:
+            if base is None or not _changes_own(cx, stmt, target):
                 return
             old = _item_of(cx, target, base, place)
             old = atom(old, "item", code.bind)
             value = yield cx.expression(stmt.value)
             new = Call(op, (old, value), {}, span=span.using(cx.uses))
             _set_item(cx, target, copied(place), new, code, both)
+        case ast.Subscript() as target:
+            nested = yield nested_item(cx, target, code)
+            if nested is None:
+                return
+            old = atom(nested.old(), "item", code.bind)
+            value = yield cx.expression(stmt.value)
+            nested.bind(cx, Call(op, (old, value), {}, span=span.using(cx.uses)), code)
         case ast.Attribute(value=owner, attr="value") as target:
             cell = atom((yield cx.expression(owner)), "cell", code.bind)
             old = atom(RefRead(cell, span=cx.span(target)), "content", code.bind)
@@ -420,6 +442,21 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
         case target:
             cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))
+
+
+def _changes_own(cx: Context, stmt: ast.AugAssign, target: ast.Subscript) -> bool:
+    """Return whether `x[i] += e`, which changes a list or a tensor in a list itself, changes one
+    that nothing else holds; another is reported."""
+    name = root_of(target) or ""
+    if name not in cx.lists and not may_extend(stmt):
+        return True
+    is_list = shows_list(stmt.value)
+    holder = holder_of_parts(cx, name, 2, is_made=is_list)
+    if holder is not None:
+        cx.program.report(shared_parts(cx, target, name, holder))
+    elif is_list:
+        hold_elements(cx, stmt.value)
+    return holder is None
 
 
 def _loaded(target: ast.Subscript) -> ast.Subscript:

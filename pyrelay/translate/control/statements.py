@@ -21,6 +21,7 @@ from ..context import Context
 from ..instances import NotSupplied
 from ..lists.list_append import enter_grown
 from ..lists.list_changes import assign_popped, change_list, is_change, takes_element
+from ..names.alias_check import list_names, only_lists
 from ..names.assumptions import assume
 from ..names.closures import local_function, note_captures
 from ..names.environment import Bound, LocalFunction, Static
@@ -311,8 +312,12 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
     end = FunctionEnd(node.name, returns)
     frame = Frame(flow, node.name, returns, end, head_span(cx, node))
     code = Code()
+    around = cx.node, cx.lists, cx.list_names
+    cx.node, cx.lists, cx.list_names = node, only_lists(node), list_names(node.body)
     enter_grown(cx, node, code)
-    return code.close((yield block(cx, cursor(node.body), frame)))
+    body = yield block(cx, cursor(node.body), frame)
+    cx.node, cx.lists, cx.list_names = around
+    return code.close(body)
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -15,7 +15,14 @@ from typing import Any, Final, NamedTuple, final
 from ...ir.traverse import run
 from ..context import Context
 from .environment import Bound, Holder
-from .flow import all_statements, bound_by, changed_list, statements_in
+from .flow import (
+    all_statements,
+    bound_by,
+    changed_list,
+    parameters_of,
+    root_of,
+    statements_in,
+)
 from .scope import MISSING
 from .sharing import Called, Share, Sharing, shares, stored_by_call
 from .static import static_value
@@ -31,18 +38,43 @@ def writes_items(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
+def shows_list(value: ast.expr | None) -> bool:
+    """Return whether an expression is a list, as its text shows."""
+    match value:
+        case ast.List() | ast.ListComp():
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return shows_list(left) or shows_list(right)
+        case _:
+            return False
+
+
 def list_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Return the names that a body binds to list displays and comprehensions."""
     found: set[str] = set()
     for stmt in statements_in(body):
         match stmt:
-            case ast.Assign(targets=targets, value=ast.List() | ast.ListComp()):
+            case ast.Assign(targets=targets, value=value) if shows_list(value):
                 found.update(t.id for t in targets if isinstance(t, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List() | ast.ListComp()):
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if shows_list(value):
                 found.add(name)
             case _:
                 pass
     return frozenset(found)
+
+
+def only_lists(node: ast.FunctionDef) -> frozenset[str]:
+    """Return the names of a function's own that get list displays and comprehensions alone."""
+    found = set(list_names(node.body))
+    for stmt in statements_in(node.body):
+        match stmt:
+            case ast.Assign(targets=[ast.Name()], value=value) if shows_list(value):
+                pass
+            case ast.AnnAssign(value=value) if shows_list(value):
+                pass
+            case _:
+                found.difference_update(bound_by(stmt, items=False))
+    return frozenset(found.difference(parameters_of(node)))
 
 
 @final
@@ -66,6 +98,11 @@ class _Here:
         seen = cx.program.namespace(cx.definition)
         units = units_called(cx.program, cx.definition, node, known, seen, lists=self.lists)
         return [called(u, node, known, summary(cx.program, u)) for u in units]
+
+
+def values_shared(cx: Context, node: ast.expr) -> Sharing:
+    """Return how the value of an expression may share lists or tensors with names."""
+    return lists_shared(cx, node) | run(shares(_Here(cx, lists=False), node))
 
 
 def lists_shared(cx: Context, node: ast.expr) -> Sharing:
@@ -92,12 +129,13 @@ class Origin(NamedTuple):
 def origin(cx: Context, value: ast.expr, target: ast.expr) -> Origin:
     """Return where the tensors of a value may come from that a target gets."""
     here, names = _Here(cx, lists=False), list(shared_by(cx, value))
+    held = list(shared_by(cx, value, cx.lists))  # an element of a list is no part of a tensor
     if isinstance(target, ast.Tuple | ast.List):
         found = here.called(value) if isinstance(value, ast.Call) else ()
         repeats = not all(f.summary.distinct for f in found)
-        return Origin(names, value if repeats else next(iter(names), None))
+        return Origin(held, value if repeats else next(iter(names), None))
     own = {s.name for s in run(shares(here, value)) if not s.inside}
-    return Origin(names, next((n for n in names if n.id in own), None))
+    return Origin(held, next((n for n in names if n.id in own), None))
 
 
 def lists_stored(cx: Context, nodes: Iterable[ast.Call]) -> Iterator[ast.Name]:
@@ -131,7 +169,7 @@ def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
         value = stored_by(cx, stmt)
         own = items_assigned(cx, stmt.targets) if isinstance(stmt, ast.Assign) else ()
         shared = [] if value is None else list(shared_by(cx, value, own))
-        for name in shared:
+        for name in () if value is None else shared_by(cx, value, {*own, *cx.lists}):
             found.setdefault(name.id, Holder(cx.span(name), "its tensor goes elsewhere here"))
         for target in bound_by(stmt, items=False) if shared else ():
             found.setdefault(target, Holder(cx.span(shared[0]), "it comes from here"))
@@ -142,7 +180,7 @@ def items_assigned(cx: Context, targets: Iterable[ast.expr]) -> frozenset[str]:
     """Return the names of which an assignment to targets assigns items and nothing else, if they
     are one name, or lists: an item that comes from one of them is nowhere else afterwards."""
     each = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
-    bases = {ast.unparse(e.value) if isinstance(e, ast.Subscript) else "" for e in each}
+    bases = {(root_of(e) or "") if isinstance(e, ast.Subscript) else "" for e in each}
     is_known = len(bases) == 1 or bases <= {*cx.list_names, *cx.grown}
     return frozenset(bases) if is_known else frozenset()
 

@@ -230,12 +230,19 @@ def names_of(target: ast.expr, *, items: bool = True) -> Iterator[str]:
         match pending.pop():
             case ast.Name(id=name):
                 yield name
-            case ast.Subscript(value=ast.Name(id=name)) if items:
+            case ast.Subscript() as target if items and (name := root_of(target)) is not None:
                 yield name
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 pending += reversed(elts)
             case _:
                 pass
+
+
+def root_of(target: ast.expr) -> str | None:
+    """Return the name of which a target is, or is an item: `x` for `x`, `x[i]` and `x[i][j]`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
 
 
 def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:

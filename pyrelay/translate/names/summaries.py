@@ -23,6 +23,7 @@ from .flow import (
     names_of,
     parameters_of,
     reads,
+    root_of,
 )
 from .scope import MISSING
 from .sharing import (
@@ -277,7 +278,7 @@ class _Body:
             case ast.Tuple() | ast.List():
                 found = anything(element(value))
                 names.update((n, found | {Share(_LOCAL + n)}) for n in names_of(target))
-            case ast.Subscript(value=ast.Name(id=name)):
+            case ast.Subscript() if (name := root_of(target)) is not None:
                 _add(names, [name], inside(value))
             case ast.Attribute(value=ast.Name(id=name)):
                 _add(names, [name], inside(value))

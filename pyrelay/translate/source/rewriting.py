@@ -21,16 +21,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias, TypeVar, final
 
 from ...ir.traverse import Steps, run
+from ..names.flow import root_of
 
 
 def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
     """Return a function in which each call `xs.pop()` is the right side of an assignment to a name,
     or a statement, and what stands for other Python is that; itself if there is nothing to do."""
     nodes = [n for n in ast.walk(function) if n is not function]
-    if not any(is_pop(n) or isinstance(n, _REWRITTEN) or _is_decorated(n) for n in nodes):
+    if not any(map(_stands_for_other, nodes)):
         return function
     names = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
     return _Rewriter(names).function(function)
+
+
+def _stands_for_other(node: ast.AST) -> bool:
+    is_call = is_pop(node) or is_append_to_item(node)
+    return is_call or isinstance(node, _REWRITTEN) or _is_decorated(node)
 
 
 _REWRITTEN: Final = (ast.NamedExpr, ast.Starred, ast.Delete)
@@ -89,6 +95,8 @@ class _Rewriter:
         match stmt:
             case ast.FunctionDef() if _is_decorated(stmt):
                 yield from _decorated(stmt)
+            case ast.Expr(ast.Call() as call) if is_append_to_item(call):
+                yield _extended(call)
             case ast.Delete(targets=targets) if all(map(_is_item, targets)):
                 yield from map(_removed, targets)
             case ast.Assign(targets=[ast.Tuple(elts=elts) | ast.List(elts=elts)], value=value) if (
@@ -209,6 +217,27 @@ def _is_item(target: ast.expr) -> bool:
             return not isinstance(place, ast.Slice | ast.Tuple)
         case _:
             return False
+
+
+def is_append_to_item(node: ast.AST) -> bool:
+    """Return whether a node is `xs[i].append(x)`, or that of an item further inside."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(value=ast.Subscript() as owner, attr="append"), args=[_], keywords=[]
+        ):
+            return root_of(owner) is not None
+        case _:
+            return False
+
+
+def _extended(call: ast.Call) -> ast.stmt:
+    """Return `xs[i] += [x]` for `xs[i].append(x)`."""
+    assert isinstance(call.func, ast.Attribute)
+    owner = call.func.value
+    assert isinstance(owner, ast.Subscript)
+    target = ast.copy_location(ast.Subscript(owner.value, owner.slice, ast.Store()), owner)
+    added = ast.copy_location(ast.List(call.args, ast.Load()), call.args[0])
+    return ast.copy_location(ast.AugAssign(target, ast.Add(), added), call)
 
 
 def _removed(target: ast.expr) -> ast.stmt:

@@ -142,12 +142,22 @@ def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refu
             yield node, _LITERALS[type(value)]
         case ast.For(orelse=[first, *_]) | ast.While(orelse=[first, *_]):
             yield first, _LOOP_ELSE
-        case ast.Subscript(ctx=ast.Store(), value=base) if not isinstance(base, ast.Name):
+        case ast.Subscript(ctx=ast.Store()) if not _is_item_of_name(node):
             yield node, _ITEM
         case ast.keyword(arg=None, value=value):
             yield value, Refusal("`**`", "write the arguments out")
         case _:
             pass
+
+
+def _is_item_of_name(node: ast.expr) -> bool:
+    """Return whether a target is `x[i]` or `x[i][j]`, of a name, with slices in the last brackets
+    alone."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice | ast.Tuple):
+            return False
+    return isinstance(node, ast.Name)
 
 
 def _context(node: ast.AST) -> Refusal | None:

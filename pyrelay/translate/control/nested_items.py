@@ -1,0 +1,118 @@
+"""Assignments to items of items, `table[i][j] = x`: new values all the way up to the name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from ...diagnostics.catalogue.lists import SharedParts
+from ...diagnostics.catalogue.names import OuterAssignment
+from ...diagnostics.source import Span
+from ...ir.expr import Expr, Var
+from ...ir.traverse import Steps
+from ..calls.subscripts import Place, copied, fixed, item, read_place, replaced
+from ..context import Context
+from ..lists.list_append import turned
+from ..names.alias_check import is_grown
+from ..names.atoms import again, atom
+from ..names.environment import Bound, Holder
+from ..names.own_parts import holder_of_parts
+from .blocks import Code
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """A value of which an item is replaced."""
+
+    value: Expr
+    place: Place
+    span: Span
+    inside: Span
+    """What stands between the brackets."""
+
+    def item(self) -> Expr:
+        """Return the item as it is."""
+        return item(again(self.value), copied(self.place), self.span, self.inside)
+
+    def replaced(self, new: Expr) -> Expr:
+        """Return the value with another item."""
+        return replaced(again(self.value), copied(self.place), new, self.span, self.inside)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NestedItem:
+    """An item of items of a name's value, on the way to which all indices are computed."""
+
+    name: ast.Name
+    levels: Sequence[_Level]
+
+    def old(self) -> Expr:
+        """Return the item as it is."""
+        return self.levels[-1].item()
+
+    def bind(self, cx: Context, new: Expr, code: Code) -> None:
+        """Give the name a value with another item."""
+        for level in reversed(self.levels):
+            new = level.replaced(new)
+        name, span = self.name.id, self.levels[-1].span
+        var = Var(name, span=span)
+        code.bind(var, turned(new, span) if is_grown(cx, self.name) else new)
+        cx.bind(name, Bound(atom=var), span)
+
+
+def is_nested(target: ast.Subscript) -> bool:
+    """Return whether a target is an item of an item."""
+    return isinstance(target.value, ast.Subscript)
+
+
+def nested_item(cx: Context, target: ast.Subscript, code: Code) -> Steps[NestedItem | None]:
+    """Return the item that a target is; None when it may not be assigned, which is reported."""
+    chain = _chain(target)
+    name = chain[0].value
+    assert isinstance(name, ast.Name), "the fence refuses other targets"
+    value = _owned(cx, name, target, len(chain))
+    if value is None:
+        return None
+    if is_grown(cx, name):
+        value = atom(turned(value, cx.span(name)), name.id, code.bind)
+    levels: list[_Level] = []
+    for each in chain:
+        if levels:
+            value = atom(levels[-1].item(), "item", code.bind)
+        place = fixed((yield read_place(cx, each.slice)), code)
+        levels.append(_Level(value, place, cx.span(each), cx.span(each.slice)))
+    return NestedItem(name, levels)
+
+
+def _chain(target: ast.Subscript) -> list[ast.Subscript]:
+    """Return the subscripts of a target, the outermost value's first."""
+    chain = [target]
+    while isinstance(chain[-1].value, ast.Subscript):
+        chain.append(chain[-1].value)
+    chain.reverse()
+    return chain
+
+
+def _owned(cx: Context, name: ast.Name, target: ast.Subscript, depth: int) -> Expr | None:
+    """Return the value of a name of whose items the items may be assigned; None when another value
+    may hold them, which is reported."""
+    span = cx.span(target)
+    entry = cx.local(name.id, span)
+    if entry is None or entry.atom is None:
+        cx.program.report(OuterAssignment(span, name.id))
+        return None
+    holder = entry.holder or holder_of_parts(cx, name.id, depth)
+    if holder is not None:
+        cx.program.report(shared_parts(cx, target, name.id, holder))
+        return None
+    return entry.atom
+
+
+def shared_parts(cx: Context, target: ast.Subscript, name: str, holder: Holder) -> SharedParts:
+    """Return the mistake of a change in an item of a name's value that another value may hold."""
+    indices = ", ".join(ast.unparse(each.slice) for each in _chain(target))
+    return SharedParts(cx.span(target), name, indices, holder.span, holder.why)
