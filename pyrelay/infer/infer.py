@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
+from ..diagnostics.catalogue.lists import ElementMismatch
 from ..diagnostics.catalogue.sizes import AssumptionRefused, ShapeMismatch, SizesUnsolved
 from ..diagnostics.catalogue.types import (
     BranchMismatch,
@@ -388,7 +389,7 @@ def _independent(problems: Sequence[Problem]) -> list[Problem]:
     return [
         p
         for p in problems
-        if not (isinstance(p, BranchMismatch) and any(_is_around(p, c) for c in conditions))
+        if not any(_is_around(p, c) for c in conditions)
         and not (p not in wrong and _is_about(p, optionals))
     ]
 
@@ -401,8 +402,15 @@ def _is_about(problem: Problem, types: Collection[str]) -> bool:
     return any(ty in text for ty in types for text in texts)
 
 
-def _is_around(branches: BranchMismatch, condition: Span) -> bool:
-    places = (branches.span, branches.first, branches.second)
+def _is_around(problem: Problem, condition: Span) -> bool:
+    """Return whether a mistake is about the branches of a condition."""
+    match problem:
+        case BranchMismatch(span, first, _, second):
+            places = (span, first, second)
+        case ElementMismatch(span):
+            places = (span,)
+        case _:
+            return False
     return min(p.start for p in places) <= condition.start and condition.end <= max(
         p.end for p in places
     )

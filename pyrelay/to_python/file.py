@@ -25,6 +25,7 @@ from ..ir.types import (
     AdtType,
     DType,
     FnType,
+    Layout,
     RefType,
     SizeType,
     StrType,
@@ -79,7 +80,7 @@ _LIBRARY_MODULES: Final = {
 _KINDS: Final = ("int", "uint", "float")
 _DTYPES: Final = tuple(f"{kind}{bits}" for kind in _KINDS for bits in (8, 16, 32, 64))
 _PRELUDE: Final = {*LIBRARY_TYPES.values(), *LIBRARY_CLASSES.values()}
-_OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "bfloat16"}
+_OURS: Final = {"Dim", "Fn", "NHWC", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "bfloat16"}
 
 
 @final
@@ -188,10 +189,11 @@ class File:
         match ty:
             case TensorType((), DType() as dtype):
                 return self.element(dtype)
-            case TensorType(shape, DType() as dtype):
-                entries = syntax.tuple_of([self.dim(d) for d in shape])
-                inside = syntax.tuple_of([self.element(dtype), entries])
-                return syntax.item(self.use("Tensor"), inside)
+            case TensorType(shape, DType() as dtype, layout):
+                entries = [self.element(dtype), syntax.tuple_of([self.dim(d) for d in shape])]
+                if layout is not Layout.NCHW:
+                    entries.append(self.use(layout.value))
+                return syntax.item(self.use("Tensor"), syntax.tuple_of(entries))
             case SizeType(dim):
                 return self._size(dim)
             case TypeVar(name):

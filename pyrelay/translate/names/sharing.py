@@ -187,6 +187,8 @@ def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
     if known is max or known is min:
         chosen = yield _all(names, node.args)
         return element(chosen) if len(node.args) == 1 else chosen
+    if known is sum and len(node.args) == 1 and not node.keywords:
+        return FRESH  # sums that begin with 0 are numbers or tensors of their own
     arguments = yield _all(names, _arguments(node))
     if known is not MISSING:
         return _of_known(known, arguments, lists=names.lists)

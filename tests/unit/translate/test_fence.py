@@ -88,7 +88,7 @@ def test_a_loop_has_no_else() -> None:
 
 
 def test_only_items_of_names_are_assigned() -> None:
-    assert [text for _, text in refused("x[0][1] = 2\nx[0] = 1")] == ["x[0][1]"]
+    assert [text for _, text in refused("f(x)[0] = 2\nx[0][1] = 2\nx[0] = 1")] == ["f(x)[0]"]
 
 
 def test_nested_functions_have_no_decorators() -> None:
