@@ -48,10 +48,12 @@ from pyrelay.ir.types import (
     float32,
 )
 from pyrelay.ir.verify import INVARIANTS, Stage, VerifyError, verify, verify_conversions
+from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.operators.primitive.reduce import sum_
 from pyrelay.passes.closures import first_order
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.steps import calls_of
 
 TEXT = """
@@ -356,6 +358,16 @@ def test_a_pass_that_casts_a_float_to_a_lower_family_is_found(dtype: str) -> Non
     made = changed(infer(translated), lambda n: cast if isinstance(n, Call) else n, "f")
     with pytest.raises(VerifyError, match="only the program itself drops fractions"):
         verify_conversions(translated, made)
+
+
+def test_an_operator_that_is_written_out_may_drop_a_fraction_within() -> None:
+    images = "%x: Tensor[(1, 1, H, H), float32]"
+    text = f"def @f[H: Dim]({images}) {{ interpolate(%x, scale_factor=(2.0,)) }}"
+    before = to_anf(infer(parse_module(text)))
+    after = decompose(before, "f")
+    assert after is not before
+    assert "dtype=int64" in to_text(after)
+    verify_conversions(before, after)
 
 
 def test_a_cast_to_a_higher_family_needs_no_words_in_the_program() -> None:
