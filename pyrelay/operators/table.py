@@ -192,6 +192,7 @@ UNLISTED: Final = frozenset(
         sizes.rank,
         sizes.same_length,
         sizes.equal_sizes,
+        sizes.solved_size,
         failing.check,
         failing.fail,
         failing.no_element,
