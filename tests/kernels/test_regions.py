@@ -107,6 +107,9 @@ def test_each_combination_of_sizes_has_a_tape() -> None:
         f"def @main[N: Dim]({X}, {W}) {{ let %a = tanh(matmul(%x, %w));"
         " let %t = reshape(%a, shape=(4 * N, 2)); let %b = tanh(matmul(%a, %w));"
         " let %c = tanh(matmul(%b, %w)); (matmul(%c, %w), sort(%t).0) }",
+        # what a kernel has made is read under another shape, and returned under it
+        f"def @main[N: Dim]({X}, {W}) {{ let %a = tanh(matmul(%x, %w));"
+        " let %t = reshape(%a, shape=(8, N)); (tanh(matmul(%w, %t)), tanh(matmul(%x, %t)), %t) }",
         # a view of a result is a result
         f"def @main[N: Dim]({X}, {W}) {{ let %a = tanh(matmul(%x, %w));"
         " (transpose(%a, dim0=0, dim1=1), matmul(tanh(matmul(%a, %w)), %w)) }",

@@ -73,6 +73,9 @@ CALLED: Final = {
     "collect": "walks a list",
     "unstack": "makes a list",
     "overwrite": "is what a kernel stores, said by its caller",
+    "write_rows": "writes rows where they are, and a cell with them",
+    "summed_rows": "finds which rows are the same, as the running program alone knows",
+    "to_layout": "is written out before kernels are made",
 }
 """Operators on tensors that are nothing inside a kernel, and why."""
 

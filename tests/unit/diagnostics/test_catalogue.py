@@ -34,6 +34,7 @@ HUNDREDS = {
     "dispatch": 5,
     "data": 1,
     "lists": 1,
+    "layouts": 2,
     "text": 6,
 }
 

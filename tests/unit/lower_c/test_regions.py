@@ -98,8 +98,6 @@ def test_a_value_under_another_shape_lies_where_it_did() -> None:
         for function in (seen_flat, seen_flat_and_kept):
             for _ in range(2):
                 assert_program(function(x, w), by_torch(function, x, w))
-            with options(lowering="triton-interpret"):
-                assert_program(function(x, w), by_torch(function, x, w))
     assert "piece_1" not in seen_flat.show("c")
 
 
