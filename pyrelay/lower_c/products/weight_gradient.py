@@ -1,13 +1,14 @@
 """The gradients of a convolution for its weight and its bias.
 
 A number of the weight's gradient is a sum over all images and places of the gradient of the result
-times the source moved by its place in the kernel: rows times rows.
+times the source moved by its place in the kernel: rows times rows. As many images as stay in cache
+are passed over for all numbers, then the next ones.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from ..math import Element, Target
 from .sweep import Frame, row_block
@@ -41,7 +42,7 @@ def weight_gradient_text(name: str, of: WeightGradient, target: Target) -> str:
     chosen = _tile_call(f"{name}_{block}", of)
     if rest:
         last = _tile_call(f"{name}_{rest}", of)
-        chosen = f"if (row < {full * block}) {chosen}\n        else {last}"
+        chosen = f"if (row < {full * block}) {chosen}\n            else {last}"
     frames, before, after = _framed(name, of)
     lanes = target.register_bytes // of.element.bytes
     joined = "\n".join(tiles)
@@ -55,12 +56,17 @@ struct {name} {{
 {frames}{joined}
 static void {name}_part(const void *given, int64_t begin, int64_t end) {{
     const struct {name} a = *(const struct {name} *)given;
-    for (int64_t at = begin; at < end; at++) {{
-        int64_t ky = at % {of.kernel[0]}, channel = at / {of.kernel[0]} % {of.sources};
-        int64_t block = at / {of.kernel[0] * of.sources}, group = block / {blocks};
-        int64_t row = block % {blocks} * {block};
-        {chosen}
-    }}
+    int64_t first = 0;
+    do {{
+        int64_t count = relay_least_i64({_images(of, block)}, a.count - first);
+        for (int64_t at = begin; at < end; at++) {{
+            int64_t ky = at % {of.kernel[0]}, channel = at / {of.kernel[0]} % {of.sources};
+            int64_t block = at / {of.kernel[0] * of.sources}, group = block / {blocks};
+            int64_t row = block % {blocks} * {block};
+            {chosen}
+        }}
+        first += count;
+    }} while (first < a.count);
 }}
 
 static void {name}(
@@ -74,15 +80,26 @@ static void {name}(
 """
 
 
+_KEPT: Final = 1 << 20
+"""The bytes of images that are passed over again and again: they stay in the second-level cache."""
+
+
+def _images(of: WeightGradient, block: int) -> int:
+    """Return how many images are passed over at once."""
+    read = of.sources * of.frame.plane + block * of.output[0] * of.output[1]
+    return max(1, _KEPT // (read * of.element.bytes))
+
+
 def _tile_call(name: str, of: WeightGradient) -> str:
     """Return the call of a tile for the results from `row` on, of one group."""
     height, width = of.kernel
-    gradient = f"a.gradient + (group * {of.results} + row) * {of.output[0] * of.output[1]}"
-    source = f"a.source + (group * {of.sources} + channel) * {of.frame.plane}"
+    area, groups = of.output[0] * of.output[1], of.groups
+    gradient = f"a.gradient + ((first * {groups} + group) * {of.results} + row) * {area}"
+    source = f"a.source + ((first * {groups} + group) * {of.sources} + channel) * {of.frame.plane}"
     source += f" + ky * {of.dilation[0] * of.frame.pitch}"
     result = f"a.result + (group * {of.results} + row) * {of.sources * height * width}"
     result += f" + channel * {height * width} + ky * {width}"
-    return f"{name}({gradient}, {source}, {result}, a.count);"
+    return f"{name}({gradient}, {source}, {result}, count, first > 0);"
 
 
 def _framed(name: str, of: WeightGradient) -> tuple[str, str, str]:
@@ -139,9 +156,10 @@ def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
             body += ["{", *(f"    {x}" for x in products(str(whole), width - whole)), "}"]
         names = sums(rows, len(taken))
         ends = [
-            f"result[{i * size + taken[j]}] = relay_sum_{shape}(c{i}_{j});"
+            f"{at} = (adds ? {at} : 0) + relay_sum_{shape}(c{i}_{j});"
             for i in range(rows)
             for j in range(len(taken))
+            for at in (f"result[{i * size + taken[j]}]",)
         ]
         parts.append(f"""\
     {{
@@ -158,7 +176,9 @@ def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
     }}""")
     joined = "\n".join(parts)
     return f"""\
-static void {name}(const {c} *gradient, const {c} *source, {c} *result, int64_t count) {{
+static void {name}(
+    const {c} *gradient, const {c} *source, {c} *result, int64_t count, int adds
+) {{
 {joined}
 }}
 """
