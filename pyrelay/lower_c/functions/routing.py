@@ -16,7 +16,6 @@ from ...config import current
 from ...kernels.backend import KernelFunction
 from ..building import Library
 from ..launching.routes import (
-    LEAST,
     WAYS,
     key_of_sizes,
     known_way,
@@ -25,6 +24,7 @@ from ..launching.routes import (
     use_products,
 )
 from ..text.kernel import Route
+from ..text.library import LEAST
 
 POLICIES: Final = ("own", "library", "measured", "unmeasured")
 _MEASURE: Final = 2

@@ -2,7 +2,7 @@
 
 A view whose elements lie row by row is an address, and so is a row of a tensor. Any other is read
 by kernels where it lies, at strides that are passed to them; it is copied where something else
-needs it.
+needs it, and where it is small.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from ...ir.dims import ONE, ZERO, Dim
+from ...ir.dims import ONE, ZERO, Dim, product
 from ...ir.expr import Call, Expr, Function, LetBlock, Tuple, Var, type_of
 from ...ir.op import Op, View
 from ...ir.traverse import children, post_order
@@ -51,6 +51,16 @@ class Lying:
         pairs = zip(self.strides, self.shape, strict=True)
         found = [axis for axis, (step, size) in enumerate(pairs) if step == ONE and _is_long(size)]
         return found[-1] if found else None
+
+    @property
+    def is_worth_a_copy(self) -> bool:
+        """Return whether the view has few elements, with none to be read one behind the other:
+        kernels that read it row by row make up for the copy."""
+        count = product(self.shape).constant
+        return self.unit is None and count is not None and count <= _SMALL
+
+
+_SMALL: Final = 1024
 
 
 def _is_long(size: Dim) -> bool:

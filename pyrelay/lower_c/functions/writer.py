@@ -231,7 +231,7 @@ class BodyWriter(ExpressionWriter):
     def _strided(self, var: Var, value: Expr) -> bool:
         """Let a view be read where it lies, if it can be; return whether it is."""
         lying = lying_of(value)
-        if lying is None or lying.is_row_by_row:
+        if lying is None or lying.is_row_by_row or lying.is_worth_a_copy:
             return False
         assert isinstance(value, Call)
         self._views[var] = Strided(self._behind(value, lying), lying, value)

@@ -27,13 +27,12 @@ from ...kernels.operands import is_number
 from ...kernels.tape import KernelStep
 from ..building import Library
 from ..text.kernel import Route
+from ..text.library import LEAST
 from .frames import Frame
 from .threads import PRODUCTS, torch_functions
 
 _LOGGER: Final = logging.getLogger("pyrelay.runtime")
 WAYS: Final = ("own", "library")
-LEAST: Final = 1 << 15
-"""Fewer products are not worth the call of a library."""
 
 _MOST: Final = 1 << 28
 """Kernels that work on more bytes are not run to be measured."""

@@ -26,7 +26,7 @@ from .block import Block
 from .cost import cost_of
 from .emit import BY_LIBRARY, IS_PACKED, KernelText
 from .kernel import Kept, Kernel, Route
-from .library import BLOCKS, blocks_of, can_call, chosen, product, tile_size_lines
+from .library import BLOCKS, are_few, blocks_of, can_call, chosen, product, tile_size_lines
 from .loops import indented
 from .reduced_sums import PLACE, write_beside, write_rows_of_sums
 from .sides import Columns, Side, fewest_packed, is_readable
@@ -149,6 +149,8 @@ class _Contraction:
             return []
         shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
         summed = tuple(self._count(made.along) for made in plan.sums)
+        if are_few((*shape, *summed)):
+            return []
         forms = tuple(f"{a.own.text == '1'} {b.own.text == '1'}" for a, b in pairs if b)
         rooms = self._stored_as_they_are(loaded)
         self._has_rest = not rooms

@@ -8,6 +8,8 @@ of two matrices that lie row by row is computed as that of their transposes, in 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import mul
 from typing import Final, TypeAlias
 
 from ...ir.dims import Dim
@@ -15,6 +17,9 @@ from ...ir.types import DType, float32, float64
 from ...kernels.plans.text import Text
 from .emit import BY_LIBRARY, KernelText
 from .sides import Side
+
+LEAST: Final = 1 << 15
+"""Fewer products are not worth the call of a library."""
 
 LIBRARY: Final = """\
 #define RELAY_PRODUCT(element, gemm) \\
@@ -71,6 +76,12 @@ BLOCKS: Final = "blocks"
 """The name of the blocks into which a library's work is divided."""
 
 _Pair: TypeAlias = tuple[Side, Side]
+
+
+def are_few(sizes: Sequence[Dim]) -> bool:
+    """Return whether sums of these sizes surely have too few products for a library."""
+    count = reduce(mul, sizes).constant
+    return count is not None and count < LEAST
 
 
 def can_call(dtype: DType, pairs: Sequence[tuple[Side, Side | None]]) -> bool:
