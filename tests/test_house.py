@@ -17,7 +17,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from pyrelay.ir.components import components
+from pyrelay.analysis.components import components
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(ROOT.glob("pyrelay/**/*.py"))

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final, NamedTuple, final
 
-from ..ir.components import components
 from ..ir.expr import Call, Function, GlobalVar
 from ..ir.memo import remembered
 from ..ir.module import Module
 from ..ir.traverse import free_globals, post_order
+from .components import components
 
 
 @remembered

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
+from ..analysis.components import components
 from ..diagnostics.catalogue.lists import ElementMismatch
 from ..diagnostics.catalogue.sizes import AssumptionRefused, ShapeMismatch, SizesUnsolved
 from ..diagnostics.catalogue.types import (
@@ -24,7 +25,6 @@ from ..diagnostics.catalogue.undetermined import (
     UndeterminedResult,
 )
 from ..diagnostics.diagnostic import CheckError, Problem
-from ..ir.components import components
 from ..ir.expr import Function, GlobalVar, Var
 from ..ir.module import Module
 from ..ir.traverse import free_globals, post_order, replace_params, run

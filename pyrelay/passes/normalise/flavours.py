@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.components import components
 from ...ir.block_builder import BlockBuilder
-from ...ir.components import components
 from ...ir.effect import effects_of, flavour_of
 from ...ir.expr import (
     Binding,

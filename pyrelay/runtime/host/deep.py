@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-from ...ir.components import components
+from ...analysis.components import components
 from ...kernels.function_plan import Plan, Planned
 
 LONGEST_CHAIN: Final = 50

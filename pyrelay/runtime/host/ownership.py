@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
-from ...ir.components import components
+from ...analysis.components import components
 from ...ir.declaration.storage import overwritten_operand
 from ...ir.expr import Call, Var
 from ...ir.op import Op
