@@ -130,7 +130,7 @@ def _like_the_parameter(call: RuleCall, *indices: int) -> TensorType:
 
 
 def _moved_rows(torch: Any, grad: Any, before: Sequence[Any], after: Sequence[Any]) -> Any:
-    """Return what a step gives, in the rows that its gradient moves, and elsewhere what was."""
+    """Return the results of a step in rows whose gradient is not zero, and old values elsewhere."""
     moves = grad != 0
     if grad.dim() > 1:
         moves = moves.any(dim=tuple(range(1, grad.dim())), keepdim=True)

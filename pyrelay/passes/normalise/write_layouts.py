@@ -249,7 +249,7 @@ def _with_plain_entry(module: Module, entry: str) -> Module:
 
 
 def _plain_entry(function: Function, callee: GlobalVar, names: Names) -> Function:
-    """Return a function that converts what it gets and what `callee` gives."""
+    """Return a function that converts its arguments, calls `callee`, and converts the result."""
     span = function.span
     code = BlockBuilder()
     params = tuple(replace(p, ty=in_layout(type_of(p), PLAIN)) for p in function.params)

@@ -90,8 +90,8 @@ class Compiled:
         uses: Uses,
         general: Callable[..., Any],
     ) -> Callable[..., Any] | None:
-        """Return what does calls like one that has just been made, which gets implicit models
-        first, if there are any; None where there is nothing but `general`."""
+        """Return the function that runs calls like one that has just been made, whose first
+        parameter is the implicit models, if there are any; None where only `general` can."""
         is_more = args.statics or args.types or args.optimizers or args.implicit or self._implicit
         if is_more or self._records is not None or self._maker is not None:
             return None

@@ -44,11 +44,12 @@ models borrows their parameters, and gives back what it has left in their place:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, partial
 from sys import gettrace
+from textwrap import indent
 from types import CodeType
 from typing import Any, Final, TypeAlias, final
 
@@ -93,15 +94,15 @@ _NONE_UPDATED: Final[Mapping[int, OptimizerUse]] = {}
 
 
 def _mode(model: Any) -> tuple[Any, ...]:
-    """Return what a direct call depends on of a model. Raises TypeError for any other value."""
+    """Return the facts about a model that select a direct call: its structure, its mode, and the
+    kinds of its parameters. Raises TypeError for any other value."""
     if model.__class__ is not Model:
         raise TypeError
     return model.blueprint, model.training, *model.kinds
 
 
-def indented(lines: Iterable[str]) -> list[str]:
-    """Return lines one level further in."""
-    return [f"    {line}" for line in lines]
+def _indented(lines: Sequence[str]) -> list[str]:
+    return indent("\n".join(lines), "    ").splitlines()
 
 
 _SHARED: Final[dict[str, Any]] = {
@@ -361,9 +362,9 @@ def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[st
     function = "whole.latest" if form.way is _Way.WHOLE else "function"
     called = [f"result = {function}({listed})"]
     if has_models:
-        called = ["try:", *indented(called), "finally:", "    done()"]
+        called = ["try:", *_indented(called), "finally:", "    done()"]
     if form.way is _Way.BARE:
-        called = ["with unwatched():", *indented(called)]
+        called = ["with unwatched():", *_indented(called)]
     off = ["if records:", "    record(False)"] if form.records else []
     on = ["finally:", "    if records:", "        record(True)"] if form.records else []
     # An interrupt may have come before the first time was over.
@@ -371,7 +372,7 @@ def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[st
     result = f"finish(result, {host})" if form.is_finished else "result"
     lines = [
         "try:",
-        *indented([*off, *called, f"return {result}"]),
+        *_indented([*off, *called, f"return {result}"]),
         *again,
         "except RunError:",
         "    raise",
@@ -379,7 +380,7 @@ def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[st
         "    raise located(error) from None",
         *on,
     ]
-    return indented(lines)
+    return _indented(lines)
 
 
 def _part(name: str, kind: _Kind) -> str:

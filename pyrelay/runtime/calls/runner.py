@@ -125,7 +125,7 @@ class Runner(Inspected):
         kwargs: Mapping[str, Any],
         general: Callable[..., Any],
     ) -> tuple[Any, Callable[..., Any] | None]:
-        """Return the result of a call, and what does calls like it directly, if that can be."""
+        """Return the result of a call, and the function that runs others directly, or None."""
         bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
         compiled = self._entry(models, bound, None)
         bound = compiled.completed(bound)

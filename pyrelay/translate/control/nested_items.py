@@ -55,7 +55,7 @@ class NestedItem:
         return self.levels[-1].item()
 
     def bind(self, cx: Context, new: Expr, code: Code) -> None:
-        """Give the name a value with another item."""
+        """Bind the name to a copy of its value in which the item is replaced."""
         for level in reversed(self.levels):
             new = level.replaced(new)
         name, span = self.name.id, self.levels[-1].span

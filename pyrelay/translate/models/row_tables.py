@@ -86,7 +86,7 @@ class _Tables:
 
 
 def _tables(node: Expr) -> Iterator[Expr]:
-    """Return what a call looks rows up in."""
+    """Yield the operand from which a node gathers rows, if it does."""
     match node:
         case Call(Op() as op, args, attrs=attrs):
             if op is embedding:

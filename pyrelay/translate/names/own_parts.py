@@ -76,7 +76,7 @@ def _may_follow(later: _Stmt, stmt: _Stmt) -> bool:
 
 
 def _targets(stmt: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """Return what a statement assigns to, with the value where it is written by itself."""
+    """Yield the targets of a statement, each with the expression that is assigned to it alone."""
     match stmt:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
@@ -164,8 +164,8 @@ def _indices(target: ast.expr) -> int:
 
 
 def _foreign(cx: Context, stmt: ast.stmt, name: str, depth: int) -> Iterator[ast.expr]:
-    """Return what a statement gives a name, or puts into its value, whose parts may be held
-    elsewhere too."""
+    """Yield the expressions that a statement assigns to a name, or stores in its value, and whose
+    parts something else may alias."""
     for target, value in _targets(stmt):
         if root_of(target) == name:
             level = depth - _indices(target)
