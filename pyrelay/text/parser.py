@@ -28,6 +28,7 @@ from ..relay05.imported import Imported
 from ..relay05.table import SUPPORTED
 from .dialect import RELAY, Dialect, dialect_of
 from .limits import check_limits
+from .positioned import PositionedLark
 from .reader.alone import as_module
 from .reader.metadata import Metadata
 from .reader.module import Text, read_expr, read_module
@@ -110,12 +111,11 @@ def parse_expr(text: str, *, operators: Mapping[str, Op] = BY_NAME, relay: bool 
 def _lark(words: str) -> Lark:
     files = resources.files(__spec__.parent)
     parts = [files.joinpath(name).read_text("utf-8") for name in ("grammar.lark", words)]
-    return Lark(
+    return PositionedLark(
         "\n".join(parts),
         parser="lalr",
         start=["module", "open_expr"],
         maybe_placeholders=True,
-        propagate_positions=True,
     )
 
 

@@ -392,12 +392,14 @@ class ExprReader:
 
     def _call(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:
         head, type_args, args, written = tree.children
-        callee = yield self._callee(tree_of(head))
+        named = self._named_callee(tree_of(head))
+        callee = named if named is not None else (yield self.expr(tree_of(head), None))
         terms = [] if type_args is None else trees_of(tree_of(type_args))
         types = tuple(self._types.argument(t) for t in terms)
         parts = trees_of(tree_of(args))
         values = yield self._exprs(p for p in parts if p.data != "attribute")
-        attrs = yield self._attributes.read([p for p in parts if p.data == "attribute"])
+        given = [p for p in parts if p.data == "attribute"]
+        attrs = (yield self._attributes.read(given)) if given else {}
         span = self._place.of(tree, written)
         if isinstance(callee, Rule):
             return self._transformed(callee, values, attrs, span, expected)
@@ -410,9 +412,10 @@ class ExprReader:
         self._words.refuse_attributes(Call(callee, values, attrs, span=span))
         return self._made(Call(callee, values, {}, types, span=span), expected)
 
-    def _callee(self, tree: Syntax) -> Steps[Expr | Op | Imported | Rule]:
+    def _named_callee(self, tree: Syntax) -> Expr | Op | Imported | Rule | None:
+        """Return what a call names; None if an expression computes it."""
         if tree.data != "name":
-            return (yield self.expr(tree, None))
+            return None
         word = word_of(tree)
         if word in TRANSFORMS and word not in self._words.operators:
             return TRANSFORMS[word]
