@@ -189,6 +189,26 @@ class SizesAreNotEqual:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeIsNegative:
+    """A tensor is made with a size below 0.
+
+    A size that is computed, such as `n - 3`, is negative where `n` is too small.
+    """
+
+    span: Span
+    fault: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL518",
+            title=self.fault,
+            primary=Label(self.span, "sizes are 0 or more here"),
+            help="keep it from getting smaller: `max(n, 0)`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorFailed:
     """An operator stopped while it ran; the note gives its own words."""
 

@@ -93,6 +93,8 @@ def lying_of(expr: Expr) -> Lying | None:
     source = expr.args[0] if len(expr.args) == 1 else None
     if not isinstance(source, Var) or not isinstance(type_of(source), TensorType):
         return None
+    if number_dtype(type_of(source)) is not None:
+        return None  # a number has no address
     record = Recording(is_leaf=lambda var: var is source)
     result = Var("result", ty, span=expr.span)
     at = record.places.index(_COORDINATE, ty.shape)

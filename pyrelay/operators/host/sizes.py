@@ -97,10 +97,14 @@ def _as_size_type(call: RuleCall) -> Type:
     return SizeType(call.solver.fresh_dim("size"))
 
 
+class NegativeSize(ValueError):  # noqa: N818  as `SizesDiffer`
+    """An integer is negative that a tensor is to have as a size."""
+
+
 def _as_size(value: Any) -> int:
     found = int(value)
     if found < 0:
-        raise ValueError(f"a size is not negative, but this one is {found}")
+        raise NegativeSize(f"a size is {found}")
     return found
 
 

@@ -174,7 +174,10 @@ class Binder:
             self.wrong(parameter, value)
         if kind is DTypeKind.FLOAT:
             # Filled where it is: `torch.tensor` would copy it there and wait.
-            return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
+            try:
+                return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
+            except OverflowError:
+                self.wrong(parameter, value, "pass a float: `float(...)` of it")
         if isinstance(value, float):
             way = f"pass an integer, or annotate `{parameter.name}: Float`"
             self.wrong(parameter, value, way)
@@ -187,6 +190,8 @@ class Binder:
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
             self.wrong(parameter, value)
+        if value < 0:
+            self.wrong(parameter, value, "sizes are 0 or more")
         self._bind_dim(parameter, dim, 0, value)
         return value
 

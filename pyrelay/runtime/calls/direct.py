@@ -297,7 +297,7 @@ def _code(form: _Form) -> CodeType:
     every = [f"v{n}" for n in range(len(form.kinds))]
     models, names = every[: form.models], every[form.models :]
     given = list(zip(every, form.kinds, strict=True))
-    key = f"({''.join(f'{_part(name, kind)}, ' for name, (kind, _) in given)})"
+    key = f"({''.join(f'{_part(name, *kind)}, ' for name, kind in given)})"
     values = _tuple(names)
     general = "general(models, args, kwargs)" if models else "general(args, kwargs)"
     has_models = any(kind is _Kind.MODEL for _, (kind, _) in given)
@@ -383,10 +383,16 @@ def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[st
     return _indented(lines)
 
 
-def _part(name: str, kind: _Kind) -> str:
+def _part(name: str, kind: _Kind, dtype: str) -> str:
+    """Return the text of what selects a call of an argument. An integer that its dtype does not
+    have raises AttributeError there, as what is no tensor does."""
     if kind is _Kind.MODEL:
         return f"mode({name})"
     tensor = f"{name}.dtype, {name}.shape, {name}.device"
     if kind is _Kind.TENSOR:
         return tensor
-    return f"{name}.__class__ if {name}.__class__ in numbers else ({tensor})"
+    is_number = f"{name}.__class__ in numbers"
+    if kind is _Kind.NUMBER and dtype != "bool":
+        info = torch.iinfo(getattr(torch, dtype))
+        is_number = f"{is_number} and {info.min} <= {name} <= {info.max}"
+    return f"{name}.__class__ if {is_number} else ({tensor})"

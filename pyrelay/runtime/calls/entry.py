@@ -6,6 +6,7 @@ found as a plan, and from then on a call is one look-up and one call of the comp
 
 from __future__ import annotations
 
+from bisect import bisect_left as bisect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -380,7 +381,13 @@ def _key(value: Any) -> Any:
         return (Reference, _key(value.value))
     if isinstance(value, Cell):  # of a model: its parameters have one dtype and device
         return _model_key(value.value)
+    if type(value) is int:  # dtypes have integers up to different sizes
+        return (int, value < 0, bisect(_BITS, (~value if value < 0 else value).bit_length()))
     return type(value)
+
+
+_BITS: Final = (7, 8, 15, 16, 31, 32, 63, 64)
+"""The bits of the largest integers of dtypes."""
 
 
 def _is_python_number(ty: Type) -> bool:

@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, final, overload
 
 from ...garbage import uncollected
-from ...translate.source.definition import Definition, DerivedFunction, bottom, named, signature_of
+from ...translate.source.definition import (
+    Definition,
+    DerivedFunction,
+    UserRules,
+    bottom,
+    named,
+    signature_of,
+)
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Report
@@ -116,6 +123,14 @@ class RelayFunction(Routine, Generic[P, R]):
         if made is None:
             derived = DerivedFunction(rule, self.__relay__, options, wrt)
             made = self._transforms.setdefault(key, RelayFunction[..., Any](derived))
+        return made
+
+    def ruled(self, definition: Definition, rules: UserRules) -> RelayFunction[P, R]:
+        """Return the function, whose definition this is, under a rule of the user's: the same
+        object each time."""
+        made = self._transforms.get(rules)
+        if made is None:
+            made = self._transforms.setdefault(rules, type(self)(definition.ruled(rules)))
         return made
 
     def __getitem__(self, types: object) -> Self:

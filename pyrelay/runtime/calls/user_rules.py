@@ -184,7 +184,7 @@ def _under_policy(rule: Rule, f: RelayFunction[P, R], policy: object) -> RelayFu
     names = policy_names(rule, policy)
     if names is None:
         raise ValueError(f"a policy of `{rule.value}` is {POLICIES[rule]}, not {policy!r}")
-    return type(f)(definition.ruled(UserRules(rule, policy=names)))
+    return f.ruled(definition, UserRules(rule, policy=names))
 
 
 def _decorator(

@@ -28,6 +28,7 @@ from ...diagnostics.catalogue.run import (
     OperatorFailed,
     Raised,
     SizeDividedByZero,
+    SizeIsNegative,
     SizesAreNotEqual,
     SizeUndetermined,
     TooDeep,
@@ -53,7 +54,7 @@ from ...operators.host.failing import (
     ProgramFailed,
     StructuresDiffer,
 )
-from ...operators.host.sizes import SizeNotTold, SizesDiffer, equal_sizes
+from ...operators.host.sizes import NegativeSize, SizeNotTold, SizesDiffer, equal_sizes
 from ...operators.host.stream import ElementError
 from ...operators.host.whole import Incomparable
 from ...operators.primitive.embedding import embedding
@@ -217,8 +218,13 @@ def _of_torch(error: Exception, message: str, span: Span, call: Call | None) -> 
     is_index = is_runtime and any(words in message for words in _OUT_OF_RANGE)
     if is_index or isinstance(error, IndexError):
         return IndexOutOfRange(span, message, _valid_indices(call))
+    if is_runtime and any(words in message for words in _NEGATIVE):
+        return SizeIsNegative(span, "a size is negative")
     return OperatorFailed(span, f"{type(error).__name__}: {message}")
 
+
+_NEGATIVE: Final = ("negative dimension", "size must be non-negative")
+"""torch's messages about a size below 0."""
 
 _OUT_OF_RANGE: Final = ("out of range", "out of bounds", "Class values must be")
 """torch's messages about an index."""
@@ -260,5 +266,6 @@ _BY_MESSAGE: Final[dict[type[Exception], Callable[[Span, str], Problem]]] = {
     AssertionFailed: CheckFailed,
     ProgramFailed: Raised,
     NotAnInteger: NoInteger,
+    NegativeSize: SizeIsNegative,
 }
 """The exceptions that say the rest in their message."""

@@ -10,7 +10,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd import forward_ad
 
-from pyrelay import Dim, Float, Int, RunError, Tensor, dispatch, options, relay
+from pyrelay import Dim, Float, Int, RunError, Tensor, dispatch, int32, options, relay, uint8
 from pyrelay.runtime.calls.entry import Entry
 
 pytestmark = pytest.mark.host("the evaluator and what is dispatched have no direct calls")
@@ -155,6 +155,26 @@ def test_numbers_and_results_that_share_storage() -> None:
         counted(2**63 - 1)
 
 
+@pytest.mark.parametrize("lowering", ["evaluator", "torch", "c"])
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [(Int, -(2**63), 2**63 - 1), (int32, -(2**31), 2**31 - 1), (uint8, 0, 255)],
+)
+def test_integers_that_do_not_fit_are_refused_in_later_calls_too(
+    dtype: Any, low: int, high: int, lowering: str
+) -> None:
+    @relay
+    def same(n: dtype):  # pyright: ignore[reportInvalidTypeForm]
+        return n
+
+    with options(lowering=lowering):
+        for _ in range(3):
+            assert [same(n).item() for n in (3, low, high)] == [3, low, high]
+        for n in (low - 1, high + 1, 2**64, -(2**64)):
+            with pytest.raises(RunError, match=rf"`same` got the int {n} as `n`"):
+                same(n)
+
+
 def test_numbers_are_tensors_of_floats(general: list[str]) -> None:
     @relay
     def times(x: Tensor[Float, (N,)], factor: Float):
@@ -171,7 +191,7 @@ def test_numbers_are_tensors_of_floats(general: list[str]) -> None:
     assert general == ["times", "one", "times", "times"]
     with pytest.raises(RunError, match="got the bool True as `factor`"):
         times(x, True)
-    with pytest.raises(OverflowError):
+    with pytest.raises(RunError, match="pass a float"):
         times(x, 10**400)
     leaf = torch.tensor(2.0, requires_grad=True)
     times(x, leaf).sum().backward()

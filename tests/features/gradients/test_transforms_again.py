@@ -34,6 +34,10 @@ MENTIONS: list[Callable[[Any], Any]] = [
     relay.value_and_grad,
     relay.vjp,
     lambda f: relay.grad(relay.grad(f, wrt="x"), wrt="y"),
+    relay.checkpoint,
+    lambda f: relay.checkpoint(f, policy=("scaled",)),
+    relay.autocast,
+    lambda f: relay.grad(relay.autocast(relay.checkpoint(f), policy="float16")),
 ]
 
 

@@ -63,6 +63,32 @@ def recurrent_loss(
     return relay.sum(state**2)
 
 
+@relay
+def replaced_sum(x: Tensor[Float, (N,)], n: Int) -> Float:
+    """Return a sum, or a number: its gradient stretches a number to a tensor."""
+    b = x.sum()
+    while n > 0:
+        b = 1
+        n -= 1
+    return b
+
+
+@relay
+def stretched(x: Float, n: Int) -> Tensor[Float, (3,)]:
+    """Make a tensor of one number, and carry it."""
+    y = relay.zeros((3,))
+    for _ in range(n):
+        y = y + x.reshape((1,)) * x.unsqueeze(0)
+        x = x + 1.0
+    return y
+
+
+@relay
+def stretched_sum(x: Float, n: Int) -> Float:
+    """Return a number that depends on the tensor."""
+    return (stretched(x, n) ** 2).sum()
+
+
 def numbers(*shape: int) -> torch.Tensor:
     return torch.linspace(-1, 1, torch.Size(shape).numel()).reshape(shape)
 
@@ -113,3 +139,10 @@ def test_a_row_is_read_where_it_lies(rounds: int) -> None:
 def test_a_row_that_does_not_exist_is_an_error() -> None:
     with options(lowering="c"), pytest.raises(RunError, match="out of range"):
         rows(1, numbers(1, 4, 3)[:0])
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_views_of_numbers_are_tensors(count: int) -> None:
+    check(relay.grad(replaced_sum), numbers(4), count)
+    check(stretched, torch.tensor(0.5), count)
+    check(relay.grad(stretched_sum), torch.tensor(0.5), count)
