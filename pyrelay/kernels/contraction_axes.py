@@ -8,7 +8,7 @@ own dims come first in the result has the rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
@@ -70,6 +70,10 @@ class Sorts:
     summed: Sort
     order: tuple[int, int]
     structure: Structure
+
+    def turned(self) -> Sorts:
+        """Return the sorts of the dims with rows and columns exchanged."""
+        return replace(self, rows=self.columns, columns=self.rows)
 
 
 def sorts_of(found: Product) -> Sorts | str:

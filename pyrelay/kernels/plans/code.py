@@ -182,16 +182,19 @@ class CodeBlock(ABC):
         pending = [term]
         while pending:
             current = pending[-1]
+            if current in self.moving:
+                pending.pop()
+                continue
             before = self._code.terms.before(current)
             missing = [t for t in before if t not in self.moving]
-            if current in self.moving or not missing:
-                pending.pop()
-                own = {n for d in self._code.terms.dims(current) for n in d.names()}
-                inner = frozenset[str]().union(*(self.moving[t] for t in before))
-                if current.op != "result":
-                    self.moving.setdefault(current, inner | (own & self._moving))
+            if missing:
+                pending += missing
                 continue
-            pending += missing
+            pending.pop()
+            own = {n for d in self._code.terms.dims(current) for n in d.names()}
+            inner = frozenset[str]().union(*(self.moving[t] for t in before))
+            if current.op != "result":
+                self.moving[current] = inner | (own & self._moving)
         return self.moving[term]
 
     def set_axes(self, term: Term, axes: Iterable[str]) -> None:

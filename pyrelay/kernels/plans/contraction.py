@@ -15,7 +15,7 @@ Sums are float32, for float64 operands float64, for whole numbers in the dtype o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.dims import ONE, ZERO, Dim, product
@@ -47,7 +47,8 @@ class Sum:
 class ContractionPlan:
     """A pass with sums of products: `loops` are the coordinates of what is summed, by how many
     places there are; `stores` say of each output whether it has an element for each place of the
-    result, not for each row."""
+    result, not for each row. It is turned where the rows of its sums, which are reduced, are its
+    columns."""
 
     supplier: TermSupplier
     sorts: Sorts
@@ -58,6 +59,7 @@ class ContractionPlan:
     beside: tuple[Reduction, ...]
     reductions: tuple[Reduction, ...]
     stores: tuple[tuple[Store, bool], ...]
+    is_turned: bool
 
     @property
     def roots(self) -> list[Term]:
@@ -75,9 +77,7 @@ def contraction_plan(group: Group, layout: Layout) -> ContractionPlan:
 def sorts_in(group: Group) -> Sorts:
     """Return the dims of the sums of a group, by sort, as its plan has them. Raises NoKernel."""
     first = _sorts(group.products[0])
-    if not _is_turned(group, first):
-        return first
-    return replace(first, rows=first.columns, columns=first.rows)
+    return first.turned() if _is_turned(group, first) else first
 
 
 def dtype_of_products(group: Group) -> DType:
@@ -159,6 +159,7 @@ class _Planner:
             beside,
             across,
             stores,
+            self._is_turned,
         )
 
     def _spread(self, flat: Dim, sort: Sort) -> dict[str, Dim]:

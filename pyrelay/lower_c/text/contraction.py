@@ -3,8 +3,9 @@
 A tile has a few rows, and a few vectors of columns. Operands that are elements of a tensor are read
 where they lie, as long as the columns of the second lie one behind the other; others are computed
 and stored first, in scratch. What is made of the sums follows for each tile, while it is in the
-cache. Reductions beside the sums are passes of their own; where rows of what is made of the sums
-are reduced, the sums are stored, and what is made of them is a pass of its own.
+cache. Reductions are passes of their own, beside the sums or after them, over rows or columns of
+what is made of these, which is stored. Where something else needs such a reduction, the sums are
+stored, and what is made of them is a pass of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from ...ir.dims import ONE, ZERO, Dim
+from ...ir.types import DType
 from ...kernels.calling import Layout, NoKernel, Read, Scratch
 from ...kernels.groups import Group
 from ...kernels.places import linear
@@ -26,11 +28,20 @@ from .block import Block
 from .cost import cost_of
 from .emit import BY_LIBRARY, IS_PACKED, KernelText
 from .kernel import Kept, Kernel, Route
-from .library import BLOCKS, are_few, blocks_of, can_call, chosen, product, tile_size_lines
+from .library import (
+    BLOCKS,
+    are_added,
+    are_few,
+    blocks_of,
+    can_call,
+    chosen,
+    product,
+    tile_size_lines,
+)
 from .loops import indented
-from .reduced_sums import PLACE, write_beside, write_rows_of_sums
+from .reduced_sums import PLACE, are_last, write_beside, write_rows_of_sums
 from .sides import Columns, Side, fewest_packed, is_readable
-from .tiles import FEWER, Tiles, tile_shape
+from .tiles import Tiles, tile_shape
 
 
 def lower_contraction(
@@ -70,16 +81,19 @@ class _Contraction:
         keeps: bool,
     ) -> None:
         self._plan: Final = plan
+        self._sorts: Final = plan.sorts.turned() if plan.is_turned else plan.sorts
+        self._own: Final = ("n", "m") if plan.is_turned else ("m", "n")
         places = plan.supplier.places
         kernel = KernelText(group.function, plan.supplier.terms, places, target, name)
         self._code: Final = kernel
         self._dtype: Final = plan.accumulated
         dtypes = [plan.accumulated, *(s.target.dtype for s, _ in plan.stores)]
         dtypes += [r.dtype for r in plan.beside]
-        kernel.choose_lanes(plan.roots, dtypes, "n", layout)
+        kernel.choose_lanes(plan.roots, dtypes, self._own[1], layout)
         kernel.count(plan.roots)
-        columns = plan.sorts.columns.count.constant
+        columns = self._sorts.columns.count.constant
         self._rows, self._vectors = tile_shape(target, kernel.lanes, columns)
+        self._tile: Final = Tiles(kernel, self._dtype, self._vectors)
         self._width: Final = self._vectors * kernel.lanes
         self._batch: Final = kernel.fresh("b")
         self._row: Final = kernel.fresh("i")
@@ -89,11 +103,10 @@ class _Contraction:
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q"),
             *("high", "wide", "pitch", BY_LIBRARY, IS_PACKED, BLOCKS),
         )
-        axes = [("batch", self._batch), ("m", self._row), ("n", self._column)]
+        own = zip(self._own, (self._row, self._column), strict=True)
+        axes = [("batch", self._batch), *own]
         self._axes: Final = [Axis(c, t, None) for c, t in (*axes, *self._along.items())]
         self._scratch = 0
-        self._kinds: Final[set[str]] = set()
-        """The functions for tiles of columns that are not packed."""
         self._keeps: Final = keeps
         self._has_rest = True
         """Whether anything is made of sums that a library has stored."""
@@ -103,17 +116,20 @@ class _Contraction:
         """Return the kernel."""
         plan, code = self._plan, self._code
         pairs = [self._sides(s) for s in plan.sums]
-        loaded = {s.result: self._stored_sum() for s in plan.sums} if plan.reductions else {}
-        rooms = self._rooms(pairs, loaded)
+        is_last = are_last(plan)
+        stores = self._whole_stores() if is_last else []
+        wanted = [r.operand for r in plan.reductions] if is_last else [s.result for s in plan.sums]
+        outputs = self._reloaded(stores)
+        kept = {t: self._stored(t) for t in dict.fromkeys(wanted) if t not in outputs}
+        rooms = self._rooms(pairs, {} if is_last else kept)
         sides = [(a, self._columns(s, b)) for s, (a, b) in zip(plan.sums, pairs, strict=True)]
-        stores = [] if plan.reductions else self._whole_stores()
-        self._tiles(sides, rooms, stores, loaded)
+        self._tiles(sides, rooms, stores, kept)
         if plan.reductions:
-            write_rows_of_sums(code, plan, loaded)
+            write_rows_of_sums(code, plan, outputs | kept, is_last=is_last)
         write_beside(code, plan)
-        has_tiles = bool(plan.reductions or stores)
-        tiles = Tiles(code, self._dtype, self._vectors)
-        return code.finish(tiles.functions(self._rows, self._kinds) if has_tiles else "")
+        has_tiles = bool(stores or kept)
+        kinds = {columns.side.kind for _, columns in sides if columns.side is not None}
+        return code.finish(self._tile.functions(self._rows, kinds) if has_tiles else "")
 
     def _whole_stores(self) -> list[Store]:
         """Return what is stored for each place of the result."""
@@ -126,24 +142,30 @@ class _Contraction:
 
     def _sides(self, made: Sum) -> tuple[Side, Side | None]:
         """Return where the rows of a sum lie, and its columns if they are read there."""
-        rows, columns = made.sides
-        first = self._in_place(rows, "m", made.along)
-        second = self._in_place(columns, "n", made.along)
+        rows, columns = self._operands(made)
+        first = self._in_place(rows, self._own[0], made.along)
+        second = self._in_place(columns, self._own[1], made.along)
         if first is None:
-            first = self._stored(rows, made.along)
+            first = self._computed(rows, made.along)
         if second is not None and not is_readable(first, second):
             second = None
         return first, second
 
+    def _operands(self, made: Sum) -> tuple[Term, Term]:
+        """Return the element of each operand of a sum, that with the rows first."""
+        first, second = made.sides
+        return (second, first) if self._plan.is_turned else (first, second)
+
     def _columns(self, made: Sum, side: Side | None) -> Columns:
-        return Columns(self._packed(made.sides[1], made.along, side), side)
+        return Columns(self._packed(self._operands(made)[1], made.along, side), side)
 
     def _rooms(
         self, pairs: Sequence[tuple[Side, Side | None]], loaded: Mapping[Term, Term]
     ) -> list[str]:
         """Return where a library stores each sum, if it can compute them: where the sum itself is
-        stored, or in scratch. `loaded` are as for `_tiles`."""
-        plan, sorts = self._plan, self._plan.sorts
+        stored, or in scratch. `loaded` are sums that are stored alone, with terms that load
+        them."""
+        plan, sorts = self._plan, self._sorts
         has_tiles = bool(plan.reductions) or bool(self._whole_stores())
         if not (self._is_routed and has_tiles and can_call(self._dtype, pairs)):
             return []
@@ -167,15 +189,18 @@ class _Contraction:
         if loaded:
             found = [loaded[s.result].detail for s in self._plan.sums]
             return [str(access.operand) for access in found if isinstance(access, Access)]
+        results = [s.result for s in self._plan.sums]
         stores = {store.term: store for store in self._whole_stores()}
-        sums = [stores.get(s.result) for s in self._plan.sums]
-        if len(self._plan.stores) != len(sums) or len(stores) != len(sums):
-            return []
+        for term, store in stores.items():
+            if are_added(term, results):
+                stores = dict.fromkeys(results, store)
+        sums = [stores[r] for r in results if r in stores]
         at = self._place_of_sum()
-        simple = [s for s in sums if s is not None and s.at == at and s.target.dtype == self._dtype]
-        if len(simple) < len(sums):
+        if len(sums) < len(results) or len(self._plan.stores) != len({id(s) for s in sums}):
             return []
-        return [self._code.argument(s.target, s.name) for s in simple]
+        if any(s.at != at or s.target.dtype != self._dtype for s in sums):
+            return []
+        return [self._code.argument(s.target, s.name) for s in sums]
 
     def _count(self, along: str) -> Dim:
         """Return the size of what is summed along a coordinate."""
@@ -205,7 +230,7 @@ class _Contraction:
         pointer = self._code.argument(Read(access.operand, access.dtype), wish)
         if rest != ZERO:
             pointer = f"({pointer} + {self._whole(rest)})"
-        if own == "n" and steps[1] == ZERO:
+        if own == self._own[1] and steps[1] == ZERO:
             return None  # its columns are one number
         batch, each, summed = map(self._whole, steps)
         return Side(pointer, batch, each, summed, access.operand)
@@ -213,12 +238,12 @@ class _Contraction:
     def _whole(self, dim: Dim) -> Text:
         return self._code.dims.whole(dim, lambda _: None)
 
-    def _stored(self, term: Term, along: str) -> Side:
+    def _computed(self, term: Term, along: str) -> Side:
         """Write a pass that computes the rows of a sum and stores them; return them."""
-        code, sorts, count = self._code, self._plan.sorts, self._count(along)
+        code, sorts, count = self._code, self._sorts, self._count(along)
         rows, batch = sorts.rows.count, sorts.batch.count
         pointer = self._room((batch, rows, count), "rows_at")
-        outer, first, inner, each = self._blocks(along, along, "m")
+        outer, first, inner, each = self._blocks(along, along, self._own[0])
         value = each.typed(term, self._dtype)
         place, index = self._row, self._along[along]
         at = f"({self._batch} * {self._inner(rows)} + {place}) * {self._inner(count)} + {index}"
@@ -241,11 +266,11 @@ class _Contraction:
 
     def _packed(self, term: Term, along: str, side: Side | None) -> str:
         """Write a pass that computes the columns of a sum and packs them; return where they are."""
-        code, sorts, count = self._code, self._plan.sorts, self._count(along)
+        code, sorts, count = self._code, self._sorts, self._count(along)
         columns, batch, width = sorts.columns.count, sorts.batch.count, self._width
         panels = (columns + (width - 1)) // width
         pointer = self._room((batch, panels * width, count), "columns_at")
-        outer, first, inner, each = self._blocks("n", "n", along)
+        outer, first, inner, each = self._blocks(self._own[1], self._own[1], along)
         value = each.typed(term, self._dtype)
         place, index = self._along[along], self._column
         panel = f"{self._batch} * {self._inner(panels)} + panel"
@@ -290,8 +315,8 @@ class _Contraction:
         code.loop(f"_{pointer}", number, cost, lines)
         return pointer
 
-    def _room(self, shape: tuple[Dim, ...], wish: str) -> str:
-        scratch = Scratch(self._scratch, self._dtype, shape)
+    def _room(self, shape: tuple[Dim, ...], wish: str, dtype: DType | None = None) -> str:
+        scratch = Scratch(self._scratch, dtype or self._dtype, shape)
         self._scratch += 1
         return self._code.argument(scratch, wish)
 
@@ -317,25 +342,26 @@ class _Contraction:
         sides: Sequence[tuple[Side, Columns]],
         rooms: Sequence[str],
         stores: Sequence[Store],
-        loaded: Mapping[Term, Term],
+        kept: Mapping[Term, Term],
     ) -> None:
         """Write the loop over tiles: their sums, and what is stored that is made of them. Those of
-        a library are larger, and it stores their sums in `rooms`. `loaded` are sums that are
-        stored themselves, with the terms that load them later."""
-        plan, code, sorts = self._plan, self._code, self._plan.sorts
-        if not stores and not loaded:
+        a library are larger, and it stores their sums in `rooms`. `kept` are stored in scratch,
+        with the terms that load them later."""
+        plan, code, sorts = self._plan, self._code, self._sorts
+        if not stores and not kept:
             return
         rows, columns = self._size(sorts.rows.count), self._size(sorts.columns.count)
         width, high = self._width, self._rows
         outer = Block(code, self._axes, None)
         batch = Block(code, self._axes, None, outer, "batch")
-        row = Block(code, self._axes, None, batch, "m")
-        lane = Block(code, self._axes, "n", row, "n")
+        own, lanes = self._own
+        row = Block(code, self._axes, None, batch, own)
+        lane = Block(code, self._axes, lanes, row, lanes)
         sums = [self._tile_sum(made, lane) for made in plan.sums]
         for store in stores:
             lane.store(store)
-        for total, term in loaded.items():
-            self._store_sum(lane, total, term)
+        for term, load in kept.items():
+            self._keep(lane, term, load)
         i, j, c = self._row, self._column, element_of(self._dtype).c
         lines = [
             *outer.lines,
@@ -378,10 +404,12 @@ class _Contraction:
         rooms: Sequence[str],
     ) -> list[str]:
         """Return the lines that compute the sums of a tile."""
-        sorts, c = self._plan.sorts, element_of(self._dtype).c
+        sorts, c = self._sorts, element_of(self._dtype).c
         calls: list[str] = []
+        total = self._size(sorts.rows.count)
         for made, name, pair in zip(self._plan.sums, names, sides, strict=True):
-            calls += self._call(made, name, *pair)
+            count = self._size(self._count(made.along))
+            calls += self._tile.sums(name, *pair, count, total, self._batch)
         if not rooms:
             return calls
         rows, columns = self._inner(sorts.rows.count), self._inner(sorts.columns.count)
@@ -394,7 +422,7 @@ class _Contraction:
             found.append(f"const {c} *{name}_from = {chosen(f'{room} + {at}', name)};")
             assert second.side is not None
             count = self._size(self._count(made.along))
-            to = f"{room} + {at}, {columns}"
+            to = f"{room} + {at}, {columns}, {int(room in rooms[: len(products)])}"
             products.append(product(c, self._batch, (first, second.side), count, to))
         if not self._has_rest:
             products.append("continue;")
@@ -417,71 +445,41 @@ class _Contraction:
         lane.put(made.result, Text(f"{load}({at}, n)"))
         return name
 
-    def _call(self, made: Sum, name: str, first: Side, second: Columns) -> list[str]:
-        """Return the lines that compute the sums of a tile."""
-        count, rows = self._count(made.along), self._size(self._plan.sorts.rows.count)
-        b, c, width = self._batch, element_of(self._dtype).c, self._width
-        p = f"{first.pointer} + {b} * {first.batch.inside(7)} + first * {first.own.inside(7)}"
-        panel = f"{b} * tiles_n + tile / tiles_m % tiles_n"
-        q = f"{second.packed} + ({panel}) * {self._inner(count)} * {width}"
-        tile = f"{self._code.function_name}_tile"
-        given = f"p, {first.own}, {first.along}, q, {width}, {self._size(count)}, {name}"
-        tiles = [
-            f"if (rows == 1) {tile}_1({given}, rows, columns);",
-            f"else if (rows <= {FEWER}) {tile}_{FEWER}({given}, rows, columns);",
-            f"else {tile}({given}, rows, columns);",
-        ]
-        head = f"const {c} *p = {p};"
-        if second.side is None:
-            return ["{", f"    {head}", f"    const {c} *q = {q};", *indented(tiles), "}"]
-        side = second.side
-        direct = f"{side.pointer} + {b} * {side.batch.inside(7)} + column * {side.own.inside(7)}"
-        is_turned = side.own.text != "1"
-        kind, step = ("turned", side.own) if is_turned else ("edge", side.along)
-        self._kinds.add(kind)
-        given = f"p, {first.own}, {first.along}, {direct}, {step}, {self._size(count)}, {name}"
-        unpacked = [f"{tile}_{kind}({given}, rows, columns);"]
-        if kind == "edge":
-            unpacked = [
-                f"if (rows == 1) {tile}_edge_1({given}, rows, columns);",
-                f"else if (columns == {width}) {tile}({given}, rows, columns);",
-                f"else {unpacked[0]}",
-            ]
-        return [
-            "{",
-            f"    {head}",
-            f"    if ({rows} < {fewest_packed(side)}) {{",
-            *indented(indented(unpacked)),
-            "    } else {",
-            f"        const {c} *q = {q};",
-            *indented(indented(tiles)),
-            "    }",
-            "}",
-        ]
-
     # Reductions.
 
-    def _stored_sum(self) -> Term:
-        """Return the term that loads a sum from where the loop over tiles stores it."""
-        sorts = self._plan.sorts
+    def _stored(self, term: Term) -> Term:
+        """Return the term that loads another from scratch, where the loop over tiles stores it."""
+        sorts, dtype = self._sorts, term.dtype or self._dtype
         shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
-        access = Access(self._room(shape, "sums_at"), self._place_of_sum(), self._dtype)
-        return self._plan.supplier.terms.make("load", dtype=self._dtype, detail=access)
+        access = Access(self._room(shape, "sums_at", dtype), self._place_of_sum(), dtype)
+        return self._plan.supplier.terms.make("load", dtype=dtype, detail=access)
+
+    def _reloaded(self, stores: Sequence[Store]) -> dict[Term, Term]:
+        """Return the terms that load others from the outputs that the loop over tiles stores."""
+        make = self._plan.supplier.terms.make
+        found: dict[Term, Term] = {}
+        for store in stores:
+            dtype = store.target.dtype
+            if self._plan.reductions and store.term.dtype == dtype:
+                access = Access(self._code.argument(store.target, store.name), store.at, dtype)
+                found[store.term] = make("load", dtype=dtype, detail=access)
+        return found
 
     def _place_of_sum(self) -> Dim:
         """Return where a sum lies among all, row by row."""
-        sorts = self._plan.sorts
+        sorts = self._sorts
         shape = (sorts.batch.count, sorts.rows.count, sorts.columns.count)
-        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(PLACE, shape, strict=True)]
+        names = ("batch", *self._own)
+        index = [ZERO if n == ONE else Dim.of(c) for c, n in zip(names, shape, strict=True)]
         return linear(index, shape)
 
-    def _store_sum(self, lane: Block, total: Term, load: Term) -> None:
-        """Write the store of a sum where a term loads it later."""
+    def _keep(self, lane: Block, term: Term, load: Term) -> None:
+        """Write the store of a term where another loads it later."""
         access = load.detail
         assert isinstance(access, Access)
         where = lane.behind(str(access.operand), access.offset)
         stored = self._code.function("store_part", access.dtype)
-        lane.line(f"{stored}({where}, {lane.text(total)}, n);")
+        lane.line(f"{stored}({where}, {lane.text(term)}, n);")
 
 
 _USUAL: Final = 256

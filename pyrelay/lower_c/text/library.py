@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from ...ir.dims import Dim
 from ...ir.types import DType, float32, float64
+from ...kernels.plans.terms import Term
 from ...kernels.plans.text import Text
 from .emit import BY_LIBRARY, KernelText
 from .sides import Side
@@ -27,18 +28,20 @@ LIBRARY: Final = """\
         const char *, const char *, const int *, const int *, const int *, const element *, \\
         const element *, const int *, const element *, const int *, const element *, element *, \\
         const int *); \\
-    /* Stores m rows of n sums of k products: row i of p, column j of q. */ \\
+    /* Stores m rows of n sums of k products: row i of p, column j of q; or adds them to what is \\
+       stored there. */ \\
     static void relay_product_##element( \\
         int64_t m, int64_t n, int64_t k, const element *p, int64_t p_step, int p_turned, \\
-        const element *q, int64_t q_step, int q_turned, element *sums, int64_t sums_step \\
+        const element *q, int64_t q_step, int q_turned, element *sums, int64_t sums_step, \\
+        int adds \\
     ) { \\
         int rows = m, columns = n, count = k, step = sums_step; \\
         int p_apart = p_step > 0 ? p_step : 1, q_apart = q_step > 0 ? q_step : 1; \\
-        element one = 1, zero = 0; \\
+        element one = 1, before = adds; \\
         if (m > 0 && n > 0) \\
             gemm( \\
                 q_turned ? "T" : "N", p_turned ? "T" : "N", &columns, &rows, &count, &one, \\
-                q, &q_apart, p, &p_apart, &zero, sums, &step); \\
+                q, &q_apart, p, &p_apart, &before, sums, &step); \\
     }
 
 RELAY_PRODUCT(float, relay_sgemm)
@@ -84,6 +87,20 @@ def are_few(sizes: Sequence[Dim]) -> bool:
     return count is not None and count < LEAST
 
 
+def are_added(term: Term, results: Sequence[Term]) -> bool:
+    """Return whether a term is the sum of results, of each once."""
+    pending, found = [term], []
+    while pending:
+        part = pending.pop()
+        if part in results:
+            found.append(part)
+        elif part.op == "add":
+            pending += part.operands
+        else:
+            return False
+    return len(found) == len(set(found)) == len(results)
+
+
 def can_call(dtype: DType, pairs: Sequence[tuple[Side, Side | None]]) -> bool:
     """Return whether a library can compute sums: the elements of each operand lie one behind the
     other along one of its dims."""
@@ -125,11 +142,10 @@ def tile_size_lines(rows: int, columns: int, *, has_library: bool) -> list[str]:
 
 def product(element: str, batch: str, pair: _Pair, count: Text, to: str) -> str:
     """Return the call that stores the sums of `rows` rows from `first` on, and of as many columns
-    from `column` on as `columns`."""
+    from `column` on as `columns`. `to` is where, and whether they are added to what is there."""
     p, q = pair
-    p_at = f"{p.pointer} + {batch} * {p.batch.inside(7)} + first * {p.own.inside(7)}"
-    q_at = f"{q.pointer} + {batch} * {q.batch.inside(7)} + column * {q.own.inside(7)}"
-    operands = f"{p_at}, {_step(p)}, {_flag(p.along)}, {q_at}, {_step(q)}, {_flag(q.own)}"
+    operands = f"{p.at(batch, 'first')}, {_step(p)}, {_flag(p.along)}"
+    operands = f"{operands}, {q.at(batch, 'column')}, {_step(q)}, {_flag(q.own)}"
     return f"relay_product_{element}(rows, columns, {count}, {operands}, {to});"
 
 

@@ -23,22 +23,31 @@ _USUAL: Final = 256
 """A count that only the call knows."""
 
 
+def are_last(plan: ContractionPlan) -> bool:
+    """Return whether the reductions come after all else: no other, and nothing that is stored for
+    each place, needs the result of one."""
+    results = {t for r in plan.reductions for t in r.results}
+    whole = [store.term for store, is_whole in plan.stores if is_whole]
+    needed = plan.supplier.terms.needed([*whole, *(r.operand for r in plan.reductions)])
+    return results.isdisjoint(needed)
+
+
 def write_rows_of_sums(
-    code: KernelText, plan: ContractionPlan, loaded: Mapping[Term, Term]
+    code: KernelText, plan: ContractionPlan, loaded: Mapping[Term, Term], *, is_last: bool
 ) -> None:
     """Write the pass over rows of sums that reduces them, and what is stored of that. `loaded` are
-    the results of the sums, with the terms that load them."""
+    terms that were stored before, the results of the sums or what is reduced, with the terms that
+    load them; if it `is_last`, what is stored for each place has been stored, too."""
     sorts = plan.sorts
-    count = len(plan.reductions)
     stored = tuple(
-        Stored(store, is_whole, count)
+        Stored(store, is_whole, _stages_before(plan, store))
         for store, is_whole in plan.stores
-        if is_whole or not _is_beside(plan, store)
+        if (not is_last if is_whole else not _is_beside(plan, store))
     )
     sizes = zip(PLACE, (sorts.batch.count, sorts.rows.count, sorts.columns.count), strict=True)
     *kept, reduced = [(name, size) for name, size in sizes]
     rows = product(tuple(size for _, size in kept))
-    stages = tuple((r,) for r in plan.reductions)
+    stages = (plan.reductions,) if is_last else tuple((r,) for r in plan.reductions)
     passed = RowPlan(plan.supplier, rows, reduced[1], False, stages, stored)
     lines = go_through(
         code,
@@ -47,8 +56,16 @@ def write_rows_of_sums(
         (reduced,) if reduced[1] != ONE else (),
         loaded,
     )
-    cost = cost_of(code.terms, passed.roots) * (reduced[1].constant or _USUAL)
+    each = 2 * len(plan.reductions) if is_last else cost_of(code.terms, passed.roots)
+    cost = each * (reduced[1].constant or _USUAL)
     code.loop("_rows", str(code.dims.size(rows)), cost, lines)
+
+
+def _stages_before(plan: ContractionPlan, store: Store) -> int:
+    """Return after how many of the reductions a stored value is known."""
+    needed = set(plan.supplier.terms.needed([store.term]))
+    numbered = enumerate(plan.reductions, start=1)
+    return max((n for n, r in numbered if not needed.isdisjoint(r.results)), default=0)
 
 
 def _is_beside(plan: ContractionPlan, store: Store) -> bool:

@@ -11,7 +11,7 @@ from means and maxima. Functions that a later loop needs again are kept (`reread
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
 from ...ir.dims import ONE, Dim, product
@@ -94,13 +94,16 @@ def _merged(coordinates: Coordinates, dims: Sequence[Dim]) -> Coordinates:
     return tuple(zip(names, sizes, strict=False))
 
 
-def _is_column(plan: RowPlan, kept: Coordinates, reduced: Coordinates) -> bool:
-    """Return whether more operands lie along the kept dims than along the reduced ones. One that
-    has the same elements for all of the kept ones is read one by one, whichever way."""
+def _is_column(
+    plan: RowPlan, kept: Coordinates, reduced: Coordinates, loaded: Iterable[Term] = ()
+) -> bool:
+    """Return whether more operands, and results of passes before, lie along the kept dims than
+    along the reduced ones. One that has the same elements for all of the kept ones is read one by
+    one, whichever way."""
     if not kept or not reduced:
         return False
     row, along = kept[-1][0], reduced[-1][0]
-    loads = (t.detail for t in plan.supplier.terms.needed(plan.roots))
+    loads = (t.detail for t in (*plan.supplier.terms.needed(plan.roots), *loaded))
     found = [dict(steps_of(a.offset)) for a in loads if isinstance(a, Access)]
     across = sum(s.get(row) == ONE and s.get(along) not in (None, ONE) for s in found)
     behind = sum(s.get(along) == ONE and row in s for s in found)
@@ -128,7 +131,7 @@ class _Pass:
         along = [kernel.fresh("k" if n == 0 else f"k{n}") for n in range(len(reduced))]
         self._rows: Final = tuple(rows)
         self._along: Final = tuple(along)
-        self._is_column: Final = _is_column(plan, kept, reduced)
+        self._is_column: Final = _is_column(plan, kept, reduced, self._loaded.values())
         pairs = [*zip(kept, rows, strict=True), *zip(reduced, along, strict=True)]
         lane = (kept if self._is_column else reduced)[-1:]
         self._axes: Final = [

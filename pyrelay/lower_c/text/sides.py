@@ -26,6 +26,16 @@ class Side:
     along: Text
     operand: int = -1
 
+    @property
+    def kind(self) -> str:
+        """The kind of function for tiles of columns that are read where they lie: `turned` where
+        these lie along what is summed."""
+        return "edge" if self.own.text == "1" else "turned"
+
+    def at(self, batch: str, place: str) -> str:
+        """Return the address of a row or column for a place of the batch."""
+        return f"{self.pointer} + {batch} * {self.batch.inside(7)} + {place} * {self.own.inside(7)}"
+
 
 @final
 @dataclass(frozen=True, slots=True)

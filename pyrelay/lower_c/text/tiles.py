@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.types import DType, is_float
+from ...kernels.plans.text import Text
 from ..math import Target, element_of
 from ..products.tiles import registers
 from .emit import KernelText
 from .loops import indented
+from .sides import Columns, Side, fewest_packed
 
 FEWER: Final = 4
 """The rows of a tile where less are left."""
@@ -47,6 +49,46 @@ class Tiles:
     code: KernelText
     dtype: DType
     vectors: int
+
+    def sums(
+        self, name: str, first: Side, second: Columns, count: Text, total: Text, batch: str
+    ) -> list[str]:
+        """Return the lines that store the sums of `count` products of a tile under a name, of
+        which `total` rows there are in all."""
+        element, width = element_of(self.dtype).c, self.vectors * self.code.lanes
+        panel = f"{batch} * tiles_n + tile / tiles_m % tiles_n"
+        q = f"{second.packed} + ({panel}) * {count.inside(7)} * {width}"
+        tile = f"{self.code.function_name}_tile"
+        given = f"p, {first.own}, {first.along}, q, {width}, {count}, {name}"
+        packed = [
+            f"if (rows == 1) {tile}_1({given}, rows, columns);",
+            f"else if (rows <= {FEWER}) {tile}_{FEWER}({given}, rows, columns);",
+            f"else {tile}({given}, rows, columns);",
+        ]
+        head = f"const {element} *p = {first.at(batch, 'first')};"
+        if second.side is None:
+            return ["{", f"    {head}", f"    const {element} *q = {q};", *indented(packed), "}"]
+        side, kind = second.side, second.side.kind
+        step = side.own if kind == "turned" else side.along
+        given = f"p, {first.own}, {first.along}, {side.at(batch, 'column')}, {step}, {count}"
+        unpacked = [f"{tile}_{kind}({given}, {name}, rows, columns);"]
+        if kind == "edge":
+            unpacked = [
+                f"if (rows == 1) {tile}_edge_1({given}, {name}, rows, columns);",
+                f"else if (columns == {width}) {tile}({given}, {name}, rows, columns);",
+                f"else {unpacked[0]}",
+            ]
+        return [
+            "{",
+            f"    {head}",
+            f"    if ({total} < {fewest_packed(side)}) {{",
+            *indented(indented(unpacked)),
+            "    } else {",
+            f"        const {element} *q = {q};",
+            *indented(indented(packed)),
+            "    }",
+            "}",
+        ]
 
     def functions(self, rows: int, kinds: Collection[str]) -> str:
         """Return the functions for so many rows, and for fewer; `kinds` are those for columns that

@@ -96,6 +96,33 @@ PRODUCTS = """def @products[N: Dim, K: Dim](
 }"""
 
 
+COLUMNS = """def @columns[M: Dim](
+    %x: Tensor[(M, 21), float32], %w: Tensor[(21, 33), float32], %h: Tensor[(M, 33), float32]) {
+    let %y = matmul(%x, %w) * %h;
+    (%y, sum(%y, dim=(0,)), amax(%y * %h, dim=(0,))) }"""
+SCALED = """def @scaled[M: Dim](%x: Tensor[(M, 21), float32], %w: Tensor[(21, 33), float32]) {
+    let %y = matmul(%x, %w);
+    let %s = sum(%y, dim=(0,));
+    (%y * %s, %y + 1.0f32) }"""
+ADDED = """def @added[M: Dim, K: Dim](
+    %a: Tensor[(M, K), float32], %b: Tensor[(K, 33), float32],
+    %c: Tensor[(M, 9), float32], %d: Tensor[(9, 33), float32]) {
+    (matmul(%a, %b) + matmul(%c, %d)) + matmul(%a, %b) }"""
+
+
+@pytest.mark.parametrize("rows", [1, 5, 40])
+def test_columns_of_sums_are_reduced_in_their_kernel(rows: int) -> None:
+    x, w, h = torch.randn(rows, 21), torch.randn(21, 33), torch.randn(rows, 33)
+    check(COLUMNS, x, w, h)
+    check(COLUMNS, x, torch.randn(33, 21).T, h)
+    check(SCALED, x, w)
+
+
+@pytest.mark.parametrize("rows", [1, 30])
+def test_sums_are_added(rows: int) -> None:
+    check(ADDED, torch.randn(rows, 5), torch.randn(5, 33), torch.randn(rows, 9), torch.randn(9, 33))
+
+
 @pytest.mark.parametrize("width", [1, 10, 64, 127])
 @pytest.mark.parametrize("rows", [1, 4, 29])
 def test_rows_of_sums_are_normalised(width: int, rows: int) -> None:

@@ -22,7 +22,7 @@ pytestmark = [
     ),
 ]
 
-N, M, K, B = Dim("N"), Dim("M"), Dim("K"), Dim("B")
+N, M, K, L, B = Dim("N"), Dim("M"), Dim("K"), Dim("L"), Dim("B")
 
 
 def layer(x: Tensor[Float, (N, K)], w: Tensor[Float, (M, K)], b: Tensor[Float, (M,)]):
@@ -60,6 +60,20 @@ def numbers(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)), dtype=dtype)
 
 
+def with_columns(x: Tensor[Float, (N, K)], w: Tensor[Float, (M, K)], h: Tensor[Float, (N, M)]):
+    made = relay.linear(x, w) * h
+    return made, made.sum(0), (made * h).sum(0)
+
+
+def added(
+    x: Tensor[Float, (N, K)],
+    w: Tensor[Float, (K, M)],
+    y: Tensor[Float, (N, L)],
+    v: Tensor[Float, (L, M)],
+):
+    return x @ w + y @ v
+
+
 def stepped(x: Tensor[Float, (N, M, K)], w: Tensor[Float, (K, K)], s: Tensor[Float, (M, K)]):
     for row in x:
         s = relay.tanh(row @ w + relay.linear(s, w))
@@ -86,6 +100,15 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     "batched": (batched, (numbers(3, 20, 30), numbers(3, 30, 25))),
     "rows": (normalised, (numbers(70, 60), numbers(10, 60))),
     "two sums": (gated, (numbers(31, 64), numbers(34, 64))),
+    "columns of sums": (with_columns, (numbers(40, 60), numbers(50, 60), numbers(40, 50))),
+    "columns of turned sums": (
+        with_columns,
+        (numbers(60, 40).T, numbers(60, 50).T, numbers(50, 40).T),
+    ),
+    "sums of sums": (
+        added,
+        (numbers(40, 60), numbers(60, 50), numbers(40, 70), numbers(70, 50)),
+    ),
     "a loop": (stepped, (numbers(5, 37, 40), numbers(40, 40) * 0.1, numbers(37, 40))),
     "the gradient of a loop": (
         stepped_gradient,
