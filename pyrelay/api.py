@@ -161,9 +161,9 @@ def hvp(f: Any, *rest: Any, wrt: Wrt = None, **implicit: Any) -> Any:
 def hessian(f: Any, wrt: Wrt = None) -> Any:
     """Return the Hessian of a function of one result, as a function of the same arguments.
 
-    For a parameter of shape `s` it has the shape `(*s, *s)`; for several parameters, or tuples, it
-    is a tuple of rows, each a tuple of these. It is the jacobian, in forward mode, of the gradient.
-    Raises CheckError.
+    For a parameter of shape `s` it has the shape `(*s, *s)`; for several parameters, tuples or data
+    it has their form twice, as a jacobian has. It is the jacobian, in forward mode, of the
+    gradient. Raises CheckError.
     """
     return _derived(Rule.HESSIAN, f, wrt, has_aux=False)
 
@@ -171,10 +171,10 @@ def hessian(f: Any, wrt: Wrt = None) -> Any:
 def jacfwd(f: Any, wrt: Wrt = None) -> Any:
     """Return the jacobian of a function, in forward mode, as a function of the same arguments.
 
-    For a value of shape `t` and a parameter of shape `s` it has the shape `(*t, *s)`; a tuple has
-    one for each part, first of the value, then of the parameters. The directions of all elements of
-    the parameters are pushed forward at once: for functions that give more than they take. Raises
-    CheckError.
+    For a value of shape `t` and a parameter of shape `s` it has the shape `(*t, *s)`; of tuples and
+    data it has the form of the value, with that of the parameters in place of each tensor. The
+    directions of all elements of the parameters are pushed forward at once: for functions that give
+    more than they take. Raises CheckError for data whose type cannot show the shapes.
     """
     return _derived(Rule.JACFWD, f, wrt, has_aux=False)
 

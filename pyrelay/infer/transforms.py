@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
-from ..ir.derived_types.jacobians import jacobian_type
+from ..ir.derived_types.jacobians import NoJacobian, jacobian_type
 from ..ir.expr import Differentiation, Rule, Transform
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
@@ -26,6 +26,7 @@ from ..ir.types import (
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Problem
     from ..diagnostics.source import Span
+    from ..ir.module import AdtDef
     from .solver import Solver
 
 
@@ -37,6 +38,7 @@ class TransformConstraint:
     transform: Transform
     function: Type
     result: Type
+    adts: Mapping[str, AdtDef]
     options: Differentiation = field(init=False)
     """Those of the transform; in the end, with what it leaves to inference."""
     output: Type | None = None
@@ -80,7 +82,10 @@ class TransformConstraint:
             assert self.tangents is not None
             wanted = tuple(own.params[i] for i in self.options.indices)
             solver.unify(self.tangents, TupleType(wanted))
-        solver.unify(self.output, _made(self.transform.rule, self.options, own))
+        if self.transform.rule in (Rule.HESSIAN, Rule.JACFWD, Rule.JACREV) and not solver.settling:
+            _expect_known(own)
+        made = _made(self.transform.rule, self.options, own, self.adts)
+        solver.unify(self.output, made)
 
     @property
     def _is_forward(self) -> bool:
@@ -133,7 +138,17 @@ def _holds_floats(ty: Type) -> bool:
     )
 
 
-def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
+def _expect_known(function: FnType) -> None:
+    """Wait for the types of all parts of the parameters and the result. Raises Stuck."""
+    for ty in (*function.params, function.result):
+        for part in subtypes(ty):
+            if isinstance(part, TypeHole):
+                raise Stuck(part)
+
+
+def _made(
+    rule: Rule, options: Differentiation, function: FnType, adts: Mapping[str, AdtDef]
+) -> Type:
     """Return the result of the function that a transform makes of one of these own parameters."""
     value = function.result
     wanted = tuple(function.params[i] for i in options.indices)
@@ -155,9 +170,9 @@ def _made(rule: Rule, options: Differentiation, function: FnType) -> Type:
         case Rule.HVP:
             return cotangents
         case Rule.HESSIAN:
-            return _jacobian(cotangents, wanted, options)
+            return _jacobian(cotangents, wanted, options, adts)
         case Rule.JACFWD | Rule.JACREV:
-            return _jacobian(value, wanted, options)
+            return _jacobian(value, wanted, options, adts)
         case Rule.JVP:
             is_pair = options.has_aux and isinstance(value, TupleType)
             loss = value.fields[0] if is_pair and isinstance(value, TupleType) else value
@@ -172,16 +187,14 @@ def _aux(value: Type) -> tuple[Type, ...]:
     return value.fields[1:]
 
 
-def _jacobian(value: Type, wanted: Sequence[Type], options: Differentiation) -> Type:
+def _jacobian(
+    value: Type, wanted: Sequence[Type], options: Differentiation, adts: Mapping[str, AdtDef]
+) -> Type:
     """Return the type of a jacobian. Raises Clash where it has none."""
     try:
-        return jacobian_type(value, wanted, single=options.single)
-    except ValueError as error:
-        raise Clash(
-            f"jacobians and Hessians are of float tensors and tuples of them, not of {error}",
-            help="name the parameters in `wrt`, or take `relay.jvp` or `relay.vjp`, which go "
-            "through data",
-        ) from None
+        return jacobian_type(value, wanted, adts, single=options.single)
+    except NoJacobian as error:
+        raise Clash(str(error), help=error.help) from None
 
 
 def _is_pair(solver: Solver, ty: Type) -> bool:

@@ -42,7 +42,7 @@ def constraint_of(
         return RulesConstraint(transform, function, tuple(rules), result)
     if isinstance(transform.options, Batching):
         return BatchConstraint(transform, types[0], result, adts)
-    return TransformConstraint(transform, types[0], result)
+    return TransformConstraint(transform, types[0], result, adts)
 
 
 @final

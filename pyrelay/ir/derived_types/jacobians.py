@@ -1,17 +1,41 @@
-"""The form of a jacobian: for each tensor of the value, one for each tensor of the arguments."""
+"""The form of a jacobian: that of the value, with the form of the arguments in place of each float
+tensor, whose shapes follow that of the tensor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
-from ..types import TensorType, TupleType, Type, is_float, show
+from ..dims import Dim
+from ..types import (
+    AdtType,
+    SizeType,
+    StrType,
+    TensorType,
+    TupleType,
+    Type,
+    is_float,
+    show,
+    substitution,
+)
+
+if TYPE_CHECKING:
+    from ..module import AdtDef
 
 T = TypeVar("T")
+OfTensor: TypeAlias = Callable[[TensorType], Type]
+
+
+class NoJacobian(Exception):  # noqa: N818  becomes a diagnostic where the place is known
+    """A type that no jacobian has the form of; `help` is what to write instead."""
+
+    def __init__(self, message: str, help: str) -> None:  # noqa: A002  the diagnostic's own word
+        super().__init__(message)
+        self.help = help
 
 
 def tensors_in(ty: Type) -> Iterator[TensorType]:
-    """Return the float tensors that a type consists of, through tuples. Raises ValueError for a
+    """Yield the float tensors that a type consists of, through tuples. Raises ValueError for a
     part that is none, such as an integer or a value of a data type."""
     match ty:
         case TensorType(_, dtype) if is_float(dtype):
@@ -23,21 +47,43 @@ def tensors_in(ty: Type) -> Iterator[TensorType]:
             raise ValueError(show(ty))
 
 
-def jacobian_type(value: Type, arguments: Sequence[Type], *, single: bool) -> Type:
-    """Return the type of the derivatives of a value in some arguments: the form of the value, with
-    the form of the arguments in place of each tensor, whose shapes follow that of the tensor.
-    Raises ValueError where there are others than float tensors."""
+def consists_of_floats(ty: Type) -> bool:
+    """Return whether a type consists of float tensors, through tuples alone."""
+    try:
+        return all(True for _ in tensors_in(ty))
+    except ValueError:
+        return False
 
-    def of_pair(out: TensorType, given: TensorType) -> Type:
-        return TensorType((*out.shape, *given.shape), out.dtype)
+
+def jacobian_type(
+    value: Type, arguments: Sequence[Type], adts: Mapping[str, AdtDef], *, single: bool
+) -> Type:
+    """Return the type of the derivatives of a value in some arguments. Raises NoJacobian."""
 
     def of_tensor(out: TensorType) -> Type:
-        parts = [
-            mapped(a, lambda t: of_pair(out, t), lambda p: TupleType(tuple(p))) for a in arguments
-        ]
-        return parts[0] if single else TupleType(tuple(parts))
+        return entries_type(out, arguments, adts, single=single)
 
-    return mapped(value, of_tensor, lambda parts: TupleType(tuple(parts)))
+    return replaced(value, of_tensor, adts)
+
+
+def entries_type(
+    out: TensorType, arguments: Sequence[Type], adts: Mapping[str, AdtDef], *, single: bool
+) -> Type:
+    """Return the type of the derivatives of one tensor in some arguments. Raises NoJacobian."""
+
+    def of_pair(given: TensorType) -> Type:
+        return TensorType((*out.shape, *given.shape), out.dtype)
+
+    parts = tuple(replaced(a, of_pair, adts) for a in arguments)
+    return parts[0] if single else TupleType(parts)
+
+
+def replaced(ty: Type, of_tensor: OfTensor, adts: Mapping[str, AdtDef]) -> Type:
+    """Return the form of a type with something else in place of its float tensors.
+
+    Data keep their type where its type parameters show the change. A record whose type does not is
+    the tuple of its fields. Raises NoJacobian."""
+    return _Replacement(of_tensor, adts).of(ty, ())
 
 
 def mapped(
@@ -49,3 +95,88 @@ def mapped(
         return of_tuple([mapped(f, of_tensor, of_tuple) for f in ty.fields])
     (tensor,) = tensors_in(ty)
     return of_tensor(tensor)
+
+
+class _Replacement:
+    """The replacement of float tensors in types."""
+
+    def __init__(self, of_tensor: OfTensor, adts: Mapping[str, AdtDef]) -> None:
+        self._of_tensor: Final = of_tensor
+        self._adts: Final = adts
+
+    def of(self, ty: Type, around: tuple[str, ...]) -> Type:
+        """Return the form of a type, inside records of the names `around`."""
+        match ty:
+            case TensorType(_, dtype):
+                return self._of_tensor(ty) if is_float(dtype) else ty
+            case SizeType() | StrType():
+                return ty
+            case TupleType(fields):
+                return TupleType(tuple(self.of(f, around) for f in fields))
+            case AdtType(name, args):
+                made = AdtType(
+                    name, tuple(a if isinstance(a, Dim) else self.of(a, around) for a in args)
+                )
+                return made if self._shows(ty, made) else self._of_record(ty, around)
+            case _:
+                raise NoJacobian(
+                    f"jacobians and Hessians are of tensors, tuples and data, not of {show(ty)}",
+                    "name the parameters to differentiate in: `wrt`",
+                )
+
+    def _of_record(self, ty: AdtType, around: tuple[str, ...]) -> Type:
+        definition = self._adts[ty.name]
+        if len(definition.constructors) != 1 or ty.name in around:
+            name = show(ty).partition("[")[0]
+            raise NoJacobian(
+                f"the type of {show(ty)} cannot show the shapes of the derivatives",
+                f"make what it holds a type parameter: `class {name}(Generic[T])` with `T` in "
+                "place of the tensors",
+            )
+        instance = substitution(definition.type_params, ty.args)
+        fields = map(instance, definition.constructors[0].fields)
+        return TupleType(tuple(self.of(f, (*around, ty.name)) for f in fields))
+
+    def _shows(self, ty: AdtType, made: AdtType) -> bool:
+        """Return whether a data type, applied to changed arguments, has the change of each field,
+        in the data inside it too."""
+        pending, seen = [(ty, made)], set[tuple[AdtType, AdtType]]()
+        while pending:
+            pair = pending.pop()
+            if pair in seen or pair[0].name not in self._adts:
+                continue
+            if len(seen) > _MAX_TYPES:
+                return False
+            seen.add(pair)
+            before, after = pair
+            definition = self._adts[before.name]
+            old = substitution(definition.type_params, before.args)
+            new = substitution(definition.type_params, after.args)
+            for field in (f for c in definition.constructors for f in c.fields):
+                inside = list(_side_by_side(old(field), new(field)))
+                if any(a != b for a, b in inside if not isinstance(a, AdtType | TensorType)):
+                    return False
+                tensors = [(a, b) for a, b in inside if isinstance(a, TensorType)]
+                if any(self.of(a, ()) != b for a, b in tensors):
+                    return False
+                for a, b in inside:
+                    if isinstance(a, AdtType) and isinstance(b, AdtType) and a.name == b.name:
+                        pending.append((a, b))
+                    elif isinstance(a, AdtType):
+                        return False
+        return True
+
+
+_MAX_TYPES: Final = 1000
+"""How many data types inside one are compared before it is taken to grow for ever."""
+
+
+def _side_by_side(first: Type, second: Type) -> Iterator[tuple[Type, Type]]:
+    """Yield the parts of two types that lie at the same place, through tuples alone."""
+    pending = [(first, second)]
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.fields) == len(b.fields):
+            pending += zip(a.fields, b.fields, strict=True)
+        else:
+            yield a, b

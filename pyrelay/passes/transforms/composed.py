@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from ...ir.derived_types.jacobians import consists_of_floats
 from ...ir.expr import (
     Binding,
     Call,
@@ -30,7 +31,11 @@ from ...ir.traverse import post_order, rewrite
 from ...ir.types import FnType, TupleType
 from ...operators.builder import Builder
 from .composition import Made, Parts
+from .data_jacobians import data_jacfwd, data_jacrev
 from .jacobians import Along, jacfwd, jacrev
+
+if TYPE_CHECKING:
+    from ..deriving.store import Store
 
 
 def is_jacobian(node: Expr) -> bool:
@@ -38,7 +43,7 @@ def is_jacobian(node: Expr) -> bool:
     return isinstance(node, Transform) and node.rule in (Rule.HESSIAN, Rule.JACFWD, Rule.JACREV)
 
 
-def with_transforms_composed(function: Function, along: Along) -> Function:
+def with_transforms_composed(function: Function, along: Along, store: Store) -> Function:
     """Return a function in A-normal form in which every transform has a deriver.
 
     `along` says how those that need it go along a basis."""
@@ -50,7 +55,7 @@ def with_transforms_composed(function: Function, along: Along) -> Function:
         if not isinstance(node, LetBlock) or node.flavour is Flavour.REC:
             return node
         return replace(
-            node, bindings=tuple(b for old in node.bindings for b in _composed(old, along))
+            node, bindings=tuple(b for old in node.bindings for b in _composed(old, along, store))
         )
 
     made = rewrite(function, change)
@@ -58,15 +63,15 @@ def with_transforms_composed(function: Function, along: Along) -> Function:
     return made
 
 
-def _composed(binding: Binding, along: Along) -> Iterator[Binding]:
+def _composed(binding: Binding, along: Along, store: Store) -> Iterator[Binding]:
     value = binding.value
     if not isinstance(value, Transform) or value.rule not in COMPOSED:
         yield binding
         return
-    parts = Parts.of(value)
+    parts = Parts.of(value, store)
     before, function = COMPOSED[value.rule](parts, along)
     for inner in before:
-        yield from _composed(inner, along)
+        yield from _composed(inner, along, store)
     yield replace(binding, value=function)
 
 
@@ -88,8 +93,20 @@ def _hessian(parts: Parts, along: Along) -> Made:
     """Return the jacobian, in forward mode, of the gradient."""
     gradient = parts.gradient()
     outer = replace(parts.transform, rule=Rule.JACFWD, function=gradient.var)
-    before, function = jacfwd(Parts.of(outer), along)
+    before, function = _jacfwd(Parts.of(outer, parts.store), along)
     return (gradient, *before), function
+
+
+def _jacfwd(parts: Parts, along: Along) -> Made:
+    return jacfwd(parts, along) if _is_plain(parts) else data_jacfwd(parts)
+
+
+def _jacrev(parts: Parts, along: Along) -> Made:
+    return jacrev(parts, along) if _is_plain(parts) else data_jacrev(parts)
+
+
+def _is_plain(parts: Parts) -> bool:
+    return consists_of_floats(TupleType((parts.value, *parts.wanted)))
 
 
 def _linearize(parts: Parts, _: Along) -> Made:
@@ -124,8 +141,8 @@ def _linearize(parts: Parts, _: Along) -> Made:
 COMPOSED: Final[dict[Rule, Callable[[Parts, Along], Made]]] = {
     Rule.HVP: _hvp,
     Rule.HESSIAN: _hessian,
-    Rule.JACFWD: jacfwd,
-    Rule.JACREV: jacrev,
+    Rule.JACFWD: _jacfwd,
+    Rule.JACREV: _jacrev,
     Rule.LINEARIZE: _linearize,
 }
 """The writers of the transforms that are composed of others."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from ...ir.block_builder import BlockBuilder
@@ -14,6 +15,7 @@ from ...operators.builder import Builder, Value
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
+    from ..deriving.store import Store
 
 
 @final
@@ -27,9 +29,10 @@ class Parts:
     value: Type
     wanted: tuple[Type, ...]
     options: Differentiation
+    store: Store
 
     @classmethod
-    def of(cls, transform: Transform) -> Parts:
+    def of(cls, transform: Transform, store: Store) -> Parts:
         """Take a typed transform apart."""
         ty = type_of(transform.function)
         assert isinstance(ty, FnType)
@@ -38,7 +41,7 @@ class Parts:
         own = ty.params[transform.captures :]
         wanted = tuple(own[i] for i in options.indices)
         captured = ty.params[: transform.captures]
-        return cls(transform, captured, own, ty.result, wanted, options)
+        return cls(transform, captured, own, ty.result, wanted, options, store)
 
     @property
     def span(self) -> Span:
@@ -61,10 +64,13 @@ class Parts:
         """Return the function that the transform stands for."""
         ty = FnType(tuple(type_of(p) for p in params), result.ty)
         code = BlockBuilder()
-        for binding in builder.bindings:
-            if binding.var in free_vars(binding.value):  # a loop, which calls itself
-                code.bind_rec([binding])
-            else:
+        for is_function, run in groupby(builder.bindings, lambda b: isinstance(b.value, Function)):
+            bindings = list(run)
+            made = {b.var for b in bindings}
+            if is_function and any(made & {*free_vars(b.value)} for b in bindings):
+                code.bind_rec(bindings)  # they call each other
+                continue
+            for binding in bindings:
                 code.bind(binding.var, binding.value)
         body = code.close(result.atom)
         name = self.transform.rule.value

@@ -170,7 +170,7 @@ class _Expansion:
     def run(self) -> None:
         """Expand everything, locally where that can be, else with the program around it."""
         for name, function in list(self.store.functions.items()):
-            composed = with_transforms_composed(function, self._along)
+            composed = with_transforms_composed(function, self._along, self.store)
             self.store.functions[name] = with_functions_captured(self.store, composed)
         self._expand_all()
         while self._waiting and not self.problems and self._bring_to_callers():

@@ -64,10 +64,7 @@ def jacfwd(parts: Parts, along: Along) -> Made:
     basis = TupleType(parts.wanted)
     columns = along(builder, basis, parts.value, pushed)
     entries = [
-        [
-            _turned(rows, out, given)
-            for rows, out in zip(found, tensors_in(parts.value), strict=True)
-        ]
+        [turned(rows, out, given) for rows, out in zip(found, tensors_in(parts.value), strict=True)]
         for given, found in zip(tensors_in(basis), columns, strict=True)
     ]
     return (push,), parts.function(
@@ -113,7 +110,7 @@ def _arranged(builder: Builder, parts: Parts, entry: Callable[[int, int], Value]
     return mapped(parts.value, row, builder.tuple)
 
 
-def _turned(rows: Value, out: TensorType, given: TensorType) -> Value:
+def turned(rows: Value, out: TensorType, given: TensorType) -> Value:
     """Return derivatives along a basis, stacked in front, with the dims of the basis behind."""
     rank = len(out.shape)
     behind = permute(rows, dims=(*range(1, rank + 1), 0)) if rank else rows

@@ -198,12 +198,3 @@ def test_what_vmap_refuses_is_taken_one_direction_after_the_other() -> None:
     with pytest.raises(CheckError, match="a mask selects"):
         relay.vmap(relay.jvp(summed), in_axes=(None, 0))((X,), (torch.stack((X, U)),))
     close(relay.jacfwd(summed)(X), torch.ones_like(X))
-
-
-def test_a_jacobian_of_data_is_refused() -> None:
-    @relay
-    def listed(xs: list[float64], n: Int) -> float64:
-        return xs[0] * xs[n]
-
-    with pytest.raises(CheckError, match="jacobians and Hessians are of float tensors"):
-        relay.hessian(listed)([torch.ones(())], 0)
