@@ -40,6 +40,7 @@ from .runtime.calls.bound import PureFunction, place_of, runner_of
 from .runtime.calls.function import RelayModel
 from .runtime.calls.specialised import Specialised
 from .runtime.calls.specialised import specialise as specialised
+from .runtime.calls.specialised_of_models import SpecialisedOfModels
 from .runtime.compile.programs import eval_program
 from .runtime.interop.autograd import unrecorded
 from .runtime.interop.export import Exported, load_bytes
@@ -200,7 +201,7 @@ def linearize(f: Any, wrt: Wrt = None) -> Any:
     return _derived(Rule.LINEARIZE, f, wrt, has_aux=False)
 
 
-def specialise(f: Any, /, **static: Any) -> Specialised:
+def specialise(f: Any, /, **static: Any) -> Specialised | SpecialisedOfModels:
     """Return a relay function without the parameters that are fixed: `specialise(f, n=3)(x)` has
     the value of `f(x, n=3)`, and its program is what is left of that of `f`.
 

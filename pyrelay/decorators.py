@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .ir.declaration.lowering import Fused
     from .ir.module import Module
     from .runtime.calls.specialised import Specialised
+    from .runtime.calls.specialised_of_models import SpecialisedOfModels
     from .runtime.texts.text_module import ModuleFunction, RelayModule
 
 P = ParamSpec("P")
@@ -354,7 +355,7 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
     return api.function(module, name)
 
 
-def _specialise(f: Any, /, **static: Any) -> Specialised:
+def _specialise(f: Any, /, **static: Any) -> Specialised | SpecialisedOfModels:
     """Return a relay function with arguments fixed, partially evaluated; see `api.specialise`."""
     from . import api  # brings in the runtime
 

@@ -40,7 +40,9 @@ class NotFixed:
 
     Fixed can be numbers, bools, strings, tensors, tuples, lists, data and relay functions. The
     parameters of a model change with each update, a reference with each write, and a stream with
-    each element; pass them as arguments of the function that `relay.specialise` returns.
+    each element; pass them as arguments of the function that `relay.specialise` returns. A function
+    of models is specialised in its other arguments. What a transform makes of it is specialised
+    after the transform: `relay.specialise(relay.grad(f, wrt="x"), n=3)`.
     """
 
     span: Span

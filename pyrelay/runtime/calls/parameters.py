@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, TypeAlias, cast, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final
 
 from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import Problem, RunError
@@ -29,7 +29,12 @@ from ..models.model import Model
 from ..models.model_io import Arguments, Models
 from ..models.optim import Optimizer
 from ..values.text import describe
+from .fixing import Fixing
 from .made import made_by
+
+if TYPE_CHECKING:
+    import torch
+
 
 Arrange: TypeAlias = Callable[..., tuple[Any, ...]]
 """From the arguments of a call to the values of all parameters, in order. It raises TypeError for
@@ -40,14 +45,18 @@ arguments that do not fit."""
 class Parameters:
     """The parameters of one definition, or of what a transform makes of it."""
 
-    def __init__(self, function: Definition | DerivedFunction) -> None:
+    def __init__(
+        self, function: Definition | DerivedFunction, fixing: Fixing | None = None
+    ) -> None:
         self._function: Final = function
+        self._fixing: Final = fixing
         self._definition: Final = bottom(function)
 
     @cached_property
     def declared(self) -> Signature:
         """The parameters as they are annotated."""
-        return derived_signature(self._function, signature_of(self._definition))
+        whole = derived_signature(self._function, signature_of(self._definition))
+        return whole if self._fixing is None else self._fixing.left(whole)
 
     @cached_property
     def statics(self) -> Mapping[str, bool]:
@@ -61,6 +70,9 @@ class Parameters:
         that of the function or a transform of it. Raises RunError where they are not what the
         function takes."""
         found = self._bound(args, kwargs)
+        if self._fixing is not None:
+            statics = (*found.statics, *self._fixing.statics.items())
+            found = found._replace(statics=statics)
         if self._lists:
             values = [_models(v) if i in self._lists else v for i, v in enumerate(found.values)]
             found = found._replace(values=tuple(values))
@@ -87,6 +99,7 @@ class Parameters:
         bound.apply_defaults()
         names = self.statics
         values = tuple(v for n, v in bound.arguments.items() if n not in names)
+        values += self._tensors
         if self._definition.kind is Kind.MODEL:
             return Arguments(values, implicit=implicit)
         given = {n: bound.arguments[n] for n in names}
@@ -145,6 +158,9 @@ class Parameters:
     def _signature(self) -> inspect.Signature:
         """The parameters that a call passes: an instance of a model has its static ones already."""
         whole = called_as(self._function)
+        if self._fixing is not None:
+            left = (p for n, p in whole.parameters.items() if not self._fixing.has(n))
+            return whole.replace(parameters=[*left])
         if self._definition.kind is not Kind.MODEL:
             return whole
         kept = [p for n, p in whole.parameters.items() if n not in self.statics]
@@ -164,8 +180,19 @@ class Parameters:
             return None
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         listed = ", ".join(f"{n}=defaults[{n!r}]" if n in defaults else n for n in self._names)
-        values = "".join(f"{name}, " for name in self._names)
-        return eval(f"lambda {listed}: ({values})", {"defaults": defaults})
+        values = "".join(f"{name}, " for name in (*self._names, *_given(self._tensors)))
+        given = dict(zip(_given(self._tensors), self._tensors, strict=True))
+        return eval(f"lambda {listed}: ({values})", {"defaults": defaults, **given})
+
+    @property
+    def _tensors(self) -> tuple[torch.Tensor, ...]:
+        """The fixed tensors that a program takes with the values of each call."""
+        return () if self._fixing is None else self._fixing.tensors
+
+
+def _given(tensors: Sequence[torch.Tensor]) -> list[str]:
+    """Return names, which no parameter has, for fixed tensors."""
+    return [f"fixed__{i}" for i in range(len(tensors))]
 
 
 def _models(value: Any) -> Any:

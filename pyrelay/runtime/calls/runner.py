@@ -43,13 +43,15 @@ from ..models.model import Model
 from ..models.model_io import Arguments, Models, Source, host_values
 from ..models.model_layout import Blueprint
 from ..models.recorded import passed_on
-from ..models.records import Grads, TensorRecord
+from ..models.records import TensorRecord
 from ..values.representation import UserData
 from .compiled import CacheInfo, Compiled
 from .describing import Describer, may_join
 from .direct import Call, ModelCall, Uses
 from .entry import Entry
+from .fixing import Fixing
 from .given_models import check_model, check_models, expect_trainable
+from .gradient_results import of_parts, with_grads
 from .made import is_made_again
 from .models_in_front import (
     Transformed,
@@ -68,11 +70,19 @@ _OF_MODELS: Final = (Model, TensorRecord, Models)
 class Runner(Inspected):
     """Runs one relay function."""
 
-    def __init__(self, function: Definition | DerivedFunction) -> None:
+    def __init__(
+        self,
+        function: Definition | DerivedFunction,
+        fixing: Fixing | None = None,
+        specialised: Translation | None = None,
+    ) -> None:
+        """`fixing` is what is fixed of the arguments, and `specialised` the program of that."""
         self._function: Final = function
+        self._fixing: Final = fixing
+        self._specialised: Final = specialised
         self._base: Final = function if isinstance(function, Definition) else function.definition
         self._is_derived: Final = isinstance(function, DerivedFunction)
-        self._parameters: Final = Parameters(function)
+        self._parameters: Final = Parameters(function, fixing)
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
         self._several: Final[dict[DerivedFunction, bool]] = {}
@@ -163,11 +173,11 @@ class Runner(Inspected):
         if rule is Rule.VMAP:
             return result
         if compiled.parts is None:
-            return _with_grads(rule, result, models, options)
+            return with_grads(rule, result, models, options)
         if rule is Rule.GRAD:
-            return _of_parts(models[0], result, compiled.parts)
+            return of_parts(models[0], result, compiled.parts)
         value, tree = result
-        return value, _of_parts(models[0], tree, compiled.parts)
+        return value, of_parts(models[0], tree, compiled.parts)
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
@@ -313,7 +323,7 @@ class Runner(Inspected):
         if not may_compile():
             why = "its captured values changed" if self._compiled else "this is its first call"
             raise RunError(WouldCompile(self._base.name, why))
-        translation = at(self._translation(models, args), args.ranks)
+        translation = self._translation(models, args)
         given = [_use(m) for m in models]
         if transformed is None:
             check_models(self._base, translation, given)
@@ -357,15 +367,16 @@ class Runner(Inspected):
         return translation.numbers.result
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
-        for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
+        statics, types = dict(args.statics), dict(args.types)
+        own = (p for p in self._parameters.declared.values if p.name not in statics)
+        for parameter, value in zip(own, args.values, strict=False):
             check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
         values = (v for v in args.values if isinstance(v, _OF_MODELS))
         explicit = [None if v == () else _use(_one(v)) for v in values]
-        statics = dict(args.statics)
-        return translated(
-            self._function, statics, implicit, explicit, self._varying, dict(args.types)
-        )
+        made = translated(self._function, statics, implicit, explicit, self._varying, types)
+        made = at(made, args.ranks)
+        return made if self._fixing is None else self._fixing.applied(made)
 
     # Looking inside.
 
@@ -377,8 +388,7 @@ class Runner(Inspected):
     @cached_property
     def program(self) -> Program:
         """The program of the function by itself, without the arguments of a call."""
-        translation = translated(self._function, {}, [], [])
-        return program_of(translation)
+        return program_of(self._specialised or translated(self._function, {}, [], []))
 
     def check(self, *, strict: bool = False) -> Report:
         """Check the function and everything it reaches; of a transform whose types only a call
@@ -391,7 +401,8 @@ class Runner(Inspected):
 
     def check_with(self, models: Sequence[Source]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
-        translation = translated(self._function, {}, [_use(m) for m in models], [])
+        statics = {} if self._fixing is None else self._fixing.statics
+        translation = translated(self._function, statics, [_use(m) for m in models], [])
         check_models(self._base, translation, [_use(m) for m in models])
         return _checked(program_of(translation))
 
@@ -470,31 +481,3 @@ def _use(source: Source | TensorRecord) -> ModelUse:
     blueprint, training, frozen = _mode(source)
     spec = blueprint.spec
     return ModelUse(spec.definition, training, spec.statics, frozen=frozen)
-
-
-def _with_grads(
-    rule: Rule, result: Any, models: tuple[Source, ...], options: Differentiation
-) -> Any:
-    """Return a result with its gradients as mappings by parameter name."""
-    single = options.single
-    if rule is Rule.JVP:
-        return result
-    if rule in (Rule.GRAD, Rule.HVP) and not options.has_aux:
-        return _grads(result, models, single=single)
-    first, second = result
-    if rule is Rule.GRAD:
-        return _grads(first, models, single=single), second
-    return first, _grads(second, models, single=single)
-
-
-def _of_parts(model: Source, tree: Any, reader: Reader) -> Grads:
-    """Return a gradient that may have parts of tensors in the place of tensors."""
-    parts = reader((tree,))
-    like = model.flat_params() if isinstance(model, Model) else tuple(model.values())
-    return Grads(model.home, tree, parts, like)
-
-
-def _grads(tree: Any, models: tuple[Source, ...], *, single: bool) -> Any:
-    trees = (tree,) if single else tree
-    found = tuple(Grads(m.home, t) for m, t in zip(models, trees, strict=True))
-    return found[0] if single else found

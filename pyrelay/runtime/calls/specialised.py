@@ -1,8 +1,7 @@
 """Functions with some of their arguments fixed: `relay.specialise(f, n=3)`.
 
-The fixed values become constants and constructions of the program, which is then partially
-evaluated. A tensor that is large, or that requires a gradient, is not copied: it stays an argument,
-one that the function passes to its program at each call.
+A tensor that is not copied into the program stays an argument of it, one that the function passes
+at each call.
 """
 
 from __future__ import annotations
@@ -11,41 +10,41 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, final
-
-import torch
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
 from ...diagnostics.diagnostic import CheckError, Report, RunError
-from ...ir.expr import Binding, Function, GlobalVar, Rule, Var, type_of
-from ...ir.expr import Call as CallExpr
+from ...ir.expr import Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
-from ...ir.traverse import let
 from ...ir.types import ITERABLE, RefType, subtypes
-from ...passes.partial_eval import partially_evaluated
-from ...translate.source.definition import Definition, DerivedFunction, function_of
+from ...translate.source.definition import (
+    Definition,
+    DerivedFunction,
+    Kind,
+    bottom,
+    function_of,
+)
+from ...translate.source.derived import derived_signature
 from ...translate.source.residual import Residual
 from ...translate.source.signature import Parameter as Declared
-from ...translate.translator import Translation
-from ...translate.types.annotation import type_names
 from ...translate.types.number_places import Numbers
-from ..border.arguments import bound
-from ..border.binder import Binder
-from ..border.places import Parameter, parameters_of
-from ..border.schema import Schema
+from ..border.places import Parameter
 from ..compile.derived import derive, pullback_of
-from ..compile.evaluator import evaluate
 from ..compile.program import Program
-from ..compile.programs import program_of, translated
+from ..compile.programs import translated
 from ..compile.show import Inspected
 from ..values.constant import constant_of
 from ..values.representation import Instances, UserData
 from .direct import Call, Direct, Uses, direct_call
 from .entry import Entry
-from .fixed_values import Fixed
 from .parameters import signature_of
+from .specialised_of_models import SpecialisedOfModels
+from .specialising import residual_program
+
+if TYPE_CHECKING:
+    import torch
 
 
 @final
@@ -178,72 +177,48 @@ class Specialised(Inspected):
         return self._transforms[how]
 
 
-def specialise(function: Definition | DerivedFunction, static: Mapping[str, Any]) -> Specialised:
+def specialise(
+    function: Definition | DerivedFunction, static: Mapping[str, Any]
+) -> Specialised | SpecialisedOfModels:
     """Return a function with some arguments fixed, partially evaluated. Raises CheckError and
     RunError."""
-    definition = function if isinstance(function, Definition) else function.definition
-    declared = signature_of(definition)
+    definition = bottom(function)
+    if definition.kind is Kind.MODEL:
+        why = "is a model; specialise a function that calls it"
+        raise CheckError(NotFixed(definition.source.head, function.name, "", why))
+    declared = derived_signature(function, signature_of(definition))
     names = [p.name for p in declared.parameters]
-    head = definition.source.head
     for name in static:
         if name not in names:
+            head = definition.source.head
             raise CheckError(NoSuchParameter(head, function.name, name, tuple(names)))
     for parameter in declared.parameters:
-        _expect_fixable(function.name, parameter, parameter.name in static)
+        if parameter.name in static:
+            _expect_fixable(function.name, parameter)
     known = {p.name for p in declared.statics}
     parts = {n: function_of(v) for n, v in static.items()}
     inside: dict[str, Any] = {n: f for n, f in parts.items() if f is not None}
     inside |= {n: v for n, v in static.items() if n in known}
+    values = {n: v for n, v in static.items() if n not in inside}
+    if any(p.of is not None for p in declared.parameters):
+        return SpecialisedOfModels(function, inside, values)
     translation = translated(function, inside, [], [])
     if translation.implicit:
-        raise CheckError(NotFixed(head, function.name, "", "uses a model that it does not take"))
-    values = {n: v for n, v in static.items() if n not in inside}
-    return _fixed(function.name, translation, values)
+        return SpecialisedOfModels(function, inside, values)
+    module, entry, data, tensors = residual_program(function.name, translation, values)
+    numbers = translation.numbers.result
+    return Specialised(function.name, module, entry, data, tuple(tensors.values()), numbers)
 
 
-def _expect_fixable(function: str, parameter: Declared, is_fixed: bool) -> None:
-    """Stop at a parameter that programs with fixed arguments cannot have. Raises CheckError."""
-    if parameter.of is not None or parameter.is_list:
+def _expect_fixable(function: str, parameter: Declared) -> None:
+    """Stop at a parameter that cannot be fixed. Raises CheckError."""
+    if parameter.of is not None:
         why = "is a model, whose parameters change with each update"
         raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
     changes = any(isinstance(t, RefType) or t == ITERABLE for t in subtypes(parameter.ty))
-    if is_fixed and parameter.static is None and changes:
+    if parameter.static is None and changes:
         why = "is a reference or a stream, whose content changes from call to call"
         raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
-
-
-def _fixed(name: str, translation: Translation, values: Mapping[str, Any]) -> Specialised:
-    program = program_of(translation)
-    module, data = program.translated, UserData.of(translation.data)
-    base = module.functions[program.entry]
-    parameters = parameters_of(program.function, translation.signature)
-    binder = Binder(name, torch.device("cpu"), Schema(module.adts, data))
-    fixed = Fixed(module, data, name)
-    params: list[Var] = []
-    args: list[Any] = []
-    for parameter, var in zip(parameters, base.params, strict=True):
-        if parameter.name not in values:
-            params.append(replace(var))
-            args.append(params[-1])
-            continue
-        host = bound(binder, parameter, values[parameter.name])
-        args.append(fixed.expression(host, parameter))
-    entry = f"specialised.{name}"
-    span = base.span.derived(f"specialised from `{name}`")
-    hidden = tuple(fixed.tensors)
-    body = let(
-        [Binding(v, e) for v, e in fixed.bindings],
-        CallExpr(GlobalVar(program.entry, span=span), tuple(args), span=span),
-    )
-    left_names = type_names(v.ty for v in params if v.ty is not None)
-    kept = tuple(p for p in base.type_params if p in left_names)
-    made = Function((*params, *hidden), body, None, kept, entry, span=span)
-    whole = Program(module.with_functions({entry: made}), entry, data).derived
-    left = partially_evaluated(whole, entry, lambda m, n: evaluate(m, n, (), dispatched=False))
-    tensors = tuple(fixed.tensors.values())
-    kept = {n: v for n, v in data.representations.items() if n in left.adts}
-    used = UserData(kept, {n: v for n, v in data.numbers.items() if n in left.adts})
-    return Specialised(name, left, entry, used, tensors, translation.numbers.result)
 
 
 def _always() -> bool:

@@ -1,4 +1,4 @@
-"""A function that takes a model is specialised."""
+"""A model is fixed."""
 
 from pyrelay import Float, Model, Tensor, relay, relay_model
 
@@ -14,4 +14,4 @@ def loss(model: Model[net], x: Tensor[Float, (2, 3)], scale: Float) -> Float:
 
 
 def main() -> None:
-    relay.specialise(loss, scale=2.0)
+    relay.specialise(loss, model=relay.create_model(net), scale=2.0)

@@ -317,7 +317,7 @@ def loss(model: Model[layer], x: Tensor[Float, (2, 3)]) -> Float:
     ("function", "fixed", "error"),
     [
         (power, {"k": 3}, "RL350"),
-        (loss, {"x": torch.ones(2, 3)}, "RL351"),
+        (loss, {"model": None}, "RL351"),
         (power, {"n": "three"}, "RL550"),
         (power, {"n": 2.5}, "RL550"),
         (affine, {"w": torch.ones(2, 2)}, "RL55"),

@@ -1,0 +1,67 @@
+"""Partial evaluation of a program with some arguments fixed.
+
+The fixed values become constants and constructions of the program, which is then partially
+evaluated. A tensor that is large, or that requires a gradient, is not copied: it stays an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from ...ir.expr import Binding, Function, GlobalVar, Var
+from ...ir.expr import Call as CallExpr
+from ...ir.module import Module
+from ...ir.traverse import let
+from ...passes.partial_eval import partially_evaluated
+from ...translate.translator import Translation
+from ...translate.types.annotation import type_names
+from ..border.arguments import bound
+from ..border.binder import Binder
+from ..border.places import parameters_of
+from ..border.schema import Schema
+from ..compile.evaluator import evaluate
+from ..compile.program import Program
+from ..compile.programs import program_of
+from ..values.representation import UserData
+from .fixed_values import Fixed
+
+
+def residual_program(
+    name: str, translation: Translation, values: Mapping[str, Any]
+) -> tuple[Module, str, UserData, Mapping[Var, torch.Tensor]]:
+    """Return the program of a translation with some values fixed, partially evaluated: its module
+    and entry, the users' data in it, and the tensors that stay arguments, by its last parameters.
+    Raises CheckError and RunError."""
+    program = program_of(translation)
+    module, data = program.translated, UserData.of(translation.data)
+    base = module.functions[program.entry]
+    parameters = parameters_of(program.function, translation.signature)
+    binder = Binder(name, torch.device("cpu"), Schema(module.adts, data))
+    fixed = Fixed(module, data, name)
+    params: list[Var] = []
+    args: list[Any] = []
+    for parameter, var in zip(parameters, base.params, strict=True):
+        if parameter.is_hidden or parameter.name not in values:
+            params.append(replace(var))
+            args.append(params[-1])
+            continue
+        host = bound(binder, parameter, values[parameter.name])
+        args.append(fixed.expression(host, parameter))
+    entry = f"specialised.{name}"
+    span = base.span.derived(f"specialised from `{name}`")
+    body = let(
+        [Binding(v, e) for v, e in fixed.bindings],
+        CallExpr(GlobalVar(program.entry, span=span), tuple(args), span=span),
+    )
+    left_names = type_names(v.ty for v in params if v.ty is not None)
+    kept = tuple(p for p in base.type_params if p in left_names)
+    made = Function((*params, *fixed.tensors), body, None, kept, entry, span=span)
+    whole = Program(module.with_functions({entry: made}), entry, data).derived
+    left = partially_evaluated(whole, entry, lambda m, n: evaluate(m, n, (), dispatched=False))
+    known = {n: v for n, v in data.representations.items() if n in left.adts}
+    used = UserData(known, {n: v for n, v in data.numbers.items() if n in left.adts})
+    return left, entry, used, fixed.tensors

@@ -1,0 +1,17 @@
+"""A transform of a specialised function that takes a model."""
+
+from pyrelay import Float, Model, Tensor, relay, relay_model
+
+
+@relay_model
+def net(x: Tensor[Float, (2, 3)]) -> Tensor[Float, (2, 4)]:
+    return relay.linear(x, out_features=4)
+
+
+@relay
+def loss(model: Model[net], x: Tensor[Float, (2, 3)], scale: Float) -> Float:
+    return scale * model(x).sum()
+
+
+def main() -> None:
+    relay.grad(relay.specialise(loss, scale=2.0), wrt="x")
