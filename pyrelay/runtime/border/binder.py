@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import Any, Final, NoReturn, cast
 
@@ -174,10 +175,10 @@ class Binder:
             self.wrong(parameter, value)
         if kind is DTypeKind.FLOAT:
             # Filled where it is: `torch.tensor` would copy it there and wait.
-            try:
-                return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
-            except OverflowError:
-                self.wrong(parameter, value, "pass a float: `float(...)` of it")
+            with suppress(OverflowError, RuntimeError):
+                dtype = torch_dtype(ty.dtype)
+                return torch.scalar_tensor(float(value), dtype=dtype, device=self.device)
+            self.wrong(parameter, value, f"it does not fit into {ty.dtype.bits} bits")
         if isinstance(value, float):
             way = f"pass an integer, or annotate `{parameter.name}: Float`"
             self.wrong(parameter, value, way)

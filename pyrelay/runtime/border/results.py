@@ -38,7 +38,15 @@ from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers, parts_of
 from ..interop.autograd import unrecorded
-from ..values.structure import distinct, distinct_tensors, map_tensors, parts, tensors, with_tensors
+from ..values.structure import (
+    distinct,
+    distinct_tensors,
+    map_tensors,
+    parts,
+    tensor_ids,
+    tensors,
+    with_tensors,
+)
 from ..values.values import Cell
 from .arguments import bound
 from .binder import Binder, Entering
@@ -82,8 +90,7 @@ def converter(
     plan = schema.plan(ty, numbers)
 
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
-        given = set(map(id, distinct_tensors(arguments)))
-        call = _Call(given, arguments, owner, exports, schema, joined)
+        call = _Call(tensor_ids(arguments), arguments, owner, exports, schema, joined)
         return finished(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert

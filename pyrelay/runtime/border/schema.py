@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, repeat
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
+
+import torch
 
 from ...ir.dims import Dim
 from ...ir.module import AdtDef
@@ -40,9 +42,6 @@ from ..values.representation import NO_DATA, Instances, Maker, UserData, represe
 from ..values.structure import chained, elements, listed
 from .remembered import SETTLED, Remembered
 
-if TYPE_CHECKING:
-    import torch
-
 INT_RANGE: Final = range(-(2**63), 2**63)
 """The integers that an argument may be."""
 
@@ -59,6 +58,8 @@ class Leaf:
     fixed: tuple[torch.dtype, tuple[int | None, ...]] | None
     own: tuple[str, ...] = ()
     """The sizes in the type that belong to each value."""
+    most: float = -1.0
+    """The largest number that a tensor of floats of rank 0 can be; negative for other leaves."""
 
     @property
     def python(self) -> type | None:
@@ -120,6 +121,8 @@ class Data:
         """The instances that were found to fit as arguments."""
         self.finished: Final = Remembered()
         """The instances that a caller gets as they are, and passes again as they are."""
+        self.check: Any = None
+        """The function of `plain.py`, once it has been generated."""
 
     @cached_property
     def cases(self) -> dict[type, Case]:
@@ -199,7 +202,9 @@ NO_SCHEMA: Final = Schema({}, NO_DATA)
 
 def _leaf(ty: Type, numbers: Numbers) -> Leaf:
     if isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType):
-        return Leaf(ty, numbers, torch_dtype(ty.dtype), None)
+        dtype = torch_dtype(ty.dtype)
+        most = torch.finfo(dtype).max if dtype.is_floating_point else -1.0
+        return Leaf(ty, numbers, dtype, None, most=most)
     if not has_own_sizes(ty):
         return Leaf(ty, numbers, None, _fixed(ty))
     # Errors show the sizes under these names.
@@ -366,6 +371,10 @@ class _Transform:
                 case _:
                     pass
             inside = opened(value, plan)
+            if isinstance(plan, Elements) and isinstance(plan.inner, Leaf):
+                made = inside[2](*[self._change(item, plan.inner) for item in inside[0]])
+                self.done[plan][id(value)] = made
+                return made
             if not inside[0]:
                 return inside[2]() if isinstance(plan, Elements) else value
             frame = _Frame(value, plan, inside)

@@ -154,7 +154,7 @@ class Entry:
         device = binder.device
         # What the walk over data has met is not looked for again.
         rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
-        given = (tuple(binder.leaves), *rest)
+        given = (*binder.leaves, *rest)
         if self._joined is not None and requires_grad(given):
             return self._join(self._joined, device, host)
         compiled = self.program.compiled(device)
@@ -311,9 +311,11 @@ class Entry:
 
         def convert(given: Sequence[Any]) -> list[Any]:
             host = list(given)
-            for place, dtype in dtypes.items():
-                host[place] = torch.scalar_tensor(host[place], dtype=dtype, device=device)
-            return host
+            with suppress(OverflowError, RuntimeError):  # the number may be beyond the dtype
+                for place, dtype in dtypes.items():
+                    host[place] = torch.scalar_tensor(host[place], dtype=dtype, device=device)
+                return host
+            return self._bind(given, device)
 
         return _Call(convert, device, is_direct=True)
 
@@ -330,7 +332,7 @@ class Entry:
         for place, plan in enumerate(self._plans):
             known = plan.remembered.get(values[place]) if isinstance(plan, Data) else None
             if known is not None:
-                shortened[place] = tuple(tensor for tensor, _ in known.given)
+                shortened[place] = tuple(tensor for tensor, _, _ in known.given)
         return shortened
 
     def _bound_data(self, values: Sequence[Any]) -> tuple[Binder, list[Any]]:

@@ -94,6 +94,19 @@ def distinct_tensors(trees: Iterable[Any]) -> Iterator[torch.Tensor]:
     return (v for v in distinct(trees) if isinstance(v, torch.Tensor))
 
 
+def tensor_ids(values: Iterable[Any]) -> set[int]:
+    """Return the identities of the tensors of host values, many of which are tensors."""
+    found: set[int] = set()
+    nested: list[Any] = []
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            found.add(id(value))
+        else:
+            nested.append(value)
+    found.update(map(id, distinct_tensors(nested)))
+    return found
+
+
 def map_tensors(tree: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     """Return a host value with its tensors changed, left to right."""
     return _mapped(tree, change, listed)

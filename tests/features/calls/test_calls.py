@@ -358,3 +358,24 @@ def test_none_inside_a_result_is_none() -> None:
     ((value, (nothing, _)), _) = nested(x)
     value.backward()
     assert (nothing, x.grad) == (None, one)
+
+
+def test_a_number_beyond_its_dtype_is_refused_in_every_call() -> None:
+    @relay
+    def doubled(x: Float, xs: list[Float]) -> Float:
+        return x * 2.0 + relay.stack(xs).sum()
+
+    @relay
+    def alone(x: Float) -> Float:
+        return x * 2.0
+
+    for _ in range(3):  # the first calls take another path than the rest
+        assert alone(1.0) == 2.0
+        assert alone(2**70) == 2.0**71
+        assert alone(float("-inf")) == -torch.inf
+        for wrong in (1e300, 10**400):
+            with pytest.raises(RunError, match="does not fit into 32 bits"):
+                alone(wrong)
+            with pytest.raises(RunError, match=r"`xs\[1\]`"):
+                doubled(1.0, [0.0, wrong])
+        assert doubled(1.0, [float("inf"), 0.5]) == torch.inf

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Float, Int, RunError, relay
+from pyrelay import Float, Int, RunError, Tensor, relay
 from pyrelay.prelude import List
 from pyrelay.runtime.border import arguments
 from pyrelay.runtime.border.arguments import plain_data
+from tests.steps import calls_of
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,26 @@ def same(t: Tree) -> Tree:
 
 
 @dataclass(frozen=True)
+class Vector:
+    weights: Tensor[Float, (2,)]
+    name: str
+    flag: bool
+
+
+@dataclass(frozen=True)
+class Pair:
+    left: Vector
+    right: Vector
+    rest: Pair | None
+
+
+@relay
+def norm(p: Pair) -> Float:
+    found = p.left.weights @ p.right.weights
+    return found if p.rest is None else found + norm(p.rest)
+
+
+@dataclass(frozen=True)
 class Row:
     weights: List[Float]
 
@@ -93,7 +114,9 @@ def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def noted(value: Any, plan: Any, device: torch.device) -> Any:
         plain = plain_data(value, plan, device)
-        found.extend([value] * 100 if plain is None else plain.instances)
+        inside = [] if plain is None else plain.instances.values()
+        found.extend(v for instances in inside for v in instances.values())
+        found.extend([value] * 100 if plain is None else [])
         return plain
 
     monkeypatch.setattr(arguments, "plain_data", noted)
@@ -106,6 +129,44 @@ def test_an_instance_is_walked_over_once(visited: list[Any]) -> None:
     assert len(visited) == 2
     assert value(e) == 6
     assert len(visited) == 2
+
+
+def test_a_part_that_stands_in_two_places_is_walked_over_once(visited: list[Any]) -> None:
+    e: Expr = Number(1)
+    for _ in range(30):
+        e = Add(e, e)
+    largest = e
+
+    @relay
+    def leftmost(e: Expr) -> int:
+        match e:
+            case Number(n):
+                return n
+            case Add(a, _):
+                return leftmost(a)
+
+    assert leftmost(largest) == 1
+    assert len(visited) == 30
+
+
+def test_the_calls_that_check_an_instance_do_not_grow_with_what_is_known() -> None:
+    def comb(size: int) -> Expr:
+        e: Expr = Number(0)
+        for number in range(size):
+            e = Add(e, Number(number))
+        return e
+
+    def again(size: int) -> int:
+        e = comb(size)
+        is_sum(e)
+        return calls_of(lambda: is_sum(e))
+
+    assert again(1000) == again(10)
+
+
+@relay
+def is_sum(e: Expr) -> bool:
+    return isinstance(e, Add)
 
 
 def test_parts_that_were_seen_are_not_walked_over_in_a_new_instance(visited: list[Any]) -> None:
@@ -122,6 +183,31 @@ def test_a_result_given_back_is_not_walked_over(visited: list[Any]) -> None:
     visited.clear()
     assert mirrored(once) == e
     assert visited == []
+
+
+def test_tensors_of_fixed_sizes_are_walked_over_once_and_compared_again(
+    visited: list[Any],
+) -> None:
+    row = Vector(torch.ones(2), "row", flag=True)
+    assert norm(Pair(row, row, None)) == 2.0
+    assert len(visited) == 1
+    assert norm(Pair(row, row, Pair(row, row, None))) == 4.0
+    row.weights.data = torch.ones(3)
+    for _ in range(2):
+        with pytest.raises(RunError, match=r"p\.left\.weights"):
+            norm(Pair(row, row, None))
+    row.weights.data = torch.zeros(2)
+    assert norm(Pair(row, row, None)) == 0.0
+
+
+def test_results_share_nothing_with_numbers_that_were_converted_at_once() -> None:
+    t: Any = Node(Leaf(1.0), Node(Leaf(2.0), Leaf(3.0)))
+    result: Any = same(t)
+    result.left.weight.zero_()
+    result.right.left.weight.zero_()
+    assert total(t) == 6.0
+    again: Any = same(t)
+    assert again.left.weight == 1.0
 
 
 def test_what_is_remembered_goes_with_the_instance() -> None:
