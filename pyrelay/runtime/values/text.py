@@ -12,6 +12,8 @@ import torch
 from ...prelude.values import List, Present
 from ...translate.data.unions import is_data_class
 
+_LONG: Final = 128
+"""How many bits an integer may have that an error shows."""
 _SHOWN: Final = 4
 """How many items of a tuple or list an error shows."""
 
@@ -72,6 +74,8 @@ def describe(value: Any, levels: int = 8) -> str:
         shape = ", ".join(str(n) for n in value.shape)
         comma = "," if len(value.shape) == 1 else ""
         return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
+    if isinstance(value, int) and value.bit_length() > _LONG:
+        return f"an int of {value.bit_length()} bits"
     if isinstance(value, str | bool | int | float):
         return f"the {type(value).__name__} {value!r}"
     if isinstance(value, tuple | list) and levels:

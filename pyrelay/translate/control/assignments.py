@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...diagnostics.catalogue.language import Unsupported
+from ...diagnostics.catalogue.lists import SharedList
 from ...diagnostics.catalogue.names import (
     OuterAssignment,
     SharedItem,
@@ -51,6 +52,7 @@ from ..models.passed_models import known_of, list_of, note_known
 from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
 from ..names.alias_check import (
+    ELSEWHERE,
     Origin,
     is_grown,
     items_assigned,
@@ -354,6 +356,11 @@ def _owned(
     if entry is None or entry.atom is None:
         cx.program.report(OuterAssignment(span, name.id))
         return None
+    if entry.holder is not None and name.id in cx.lists:
+        place, change = (entry.holder.span, entry.holder.why), "an element is assigned here"
+        instead = f"assign a copy first: `{name.id} = list({name.id})`"
+        cx.program.report(SharedList(span, name.id, *place, change, instead))
+        return None
     if entry.holder is not None:
         index = ast.unparse(_without_colons(target.slice))
         value = "value" if written is None else ast.unparse(written)
@@ -473,13 +480,14 @@ def _note_holders(cx: Context, target: ast.expr, found: Origin) -> None:
     """Note that a target and the names that its value comes from may hold one tensor."""
     if not cx.writes_items:
         return
-    tensors = ((n.id, cx.span(n)) for n in found.names if n.id not in cx.grown)
-    cx.hold(tensors, "its tensor goes to another name here")
-    names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    names = [n for n in found.names if n.id not in cx.grown]
+    cx.hold(((n.id, cx.span(n)) for n in names if n.id in cx.lists), ELSEWHERE)
+    cx.hold(((n.id, cx.span(n)) for n in names), "its tensor goes to another name here")
+    targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     if found.of_target is None:
         return
     holder = Holder(cx.span(found.of_target), "it comes from here")
-    for element in names:
+    for element in targets:
         entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
         if isinstance(element, ast.Name) and isinstance(entry, Bound):
             cx.env.set(element.id, replace(entry, holder=holder))

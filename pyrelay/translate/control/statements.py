@@ -313,7 +313,8 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
     frame = Frame(flow, node.name, returns, end, head_span(cx, node))
     code = Code()
     around = cx.node, cx.lists, cx.list_names
-    cx.node, cx.lists, cx.list_names = node, only_lists(node), list_names(node.body)
+    lists = only_lists(cx, node)
+    cx.node, cx.lists, cx.list_names = node, lists, lists | list_names(node.body)
     enter_grown(cx, node, code)
     body = yield block(cx, cursor(node.body), frame)
     cx.node, cx.lists, cx.list_names = around

@@ -249,7 +249,8 @@ def hold_elements(cx: Context, value: ast.expr, own: Collection[str] = ()) -> No
     of its `own` excepted."""
     hold_lists(cx, value)
     if cx.writes_items:
-        tensors = [n for n in shared_by(cx, value, own) if n.id not in cx.grown]
+        parts_apart = {*own, *cx.lists}
+        tensors = [n for n in shared_by(cx, value, parts_apart) if n.id not in cx.grown]
         cx.hold(((n.id, cx.span(n)) for n in tensors), "its tensor goes to a list here")
 
 

@@ -12,7 +12,10 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, final
 
+from ...ir.expr import Var
 from ...ir.traverse import run
+from ...ir.types import AdtType
+from ...prelude.library import LIST
 from ..context import Context
 from .environment import Bound, Holder
 from .flow import (
@@ -38,43 +41,72 @@ def writes_items(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def shows_list(value: ast.expr | None) -> bool:
-    """Return whether an expression is a list, as its text shows."""
+def shows_list(value: ast.expr | None, lists: Collection[str] = ()) -> bool:
+    """Return whether an expression is a list, as its text shows; `lists` are the names of lists,
+    and of functions that make them."""
     match value:
         case ast.List() | ast.ListComp():
             return True
         case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
-            return shows_list(left) or shows_list(right)
+            return shows_list(left, lists) or shows_list(right, lists)
+        case ast.Subscript(value=whole, slice=ast.Slice()):
+            return shows_list(whole, lists)
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)):
+            return name in lists
         case _:
             return False
 
 
-def list_names(body: Sequence[ast.stmt]) -> frozenset[str]:
-    """Return the names that a body binds to list displays and comprehensions."""
+def list_names(body: Sequence[ast.stmt], lists: Collection[str] = ()) -> frozenset[str]:
+    """Return the names that a body binds to lists, as the text shows."""
     found: set[str] = set()
     for stmt in statements_in(body):
         match stmt:
-            case ast.Assign(targets=targets, value=value) if shows_list(value):
+            case ast.Assign(targets=targets, value=value) if shows_list(value, {*lists, *found}):
                 found.update(t.id for t in targets if isinstance(t, ast.Name))
-            case ast.AnnAssign(target=ast.Name(id=name), value=value) if shows_list(value):
+            case ast.AnnAssign(target=ast.Name(id=name), value=value) if shows_list(
+                value, {*lists, *found}
+            ):
                 found.add(name)
             case _:
                 pass
     return frozenset(found)
 
 
-def only_lists(node: ast.FunctionDef) -> frozenset[str]:
-    """Return the names of a function's own that get list displays and comprehensions alone."""
-    found = set(list_names(node.body))
-    for stmt in statements_in(node.body):
-        match stmt:
-            case ast.Assign(targets=[ast.Name()], value=value) if shows_list(value):
-                pass
-            case ast.AnnAssign(value=value) if shows_list(value):
-                pass
-            case _:
-                found.difference_update(bound_by(stmt, items=False))
-    return frozenset(found.difference(parameters_of(node)))
+def only_lists(cx: Context, node: ast.FunctionDef) -> frozenset[str]:
+    """Return the names of a function's own that get lists alone, as displays, copies, slices and
+    the types of parameters show."""
+    makers = {f.__name__ for f in (list, sorted) if _is_known(cx, f)}
+    taken = set(parameters_of(node))
+    found = {name for name in taken if _takes_list(cx, name)}
+    found |= list_names(node.body, found | makers) - (taken - found)
+    before: set[str] = set()
+    while found != before:
+        before = set(found)
+        for stmt in statements_in(node.body):
+            match stmt:
+                case ast.Assign(targets=[ast.Name()], value=value) if shows_list(
+                    value, found | makers
+                ):
+                    pass
+                case ast.AnnAssign(value=value) if shows_list(value, found | makers):
+                    pass
+                case _:
+                    found.difference_update(bound_by(stmt, items=False))
+    return frozenset(found)
+
+
+def _is_known(cx: Context, function: Any) -> bool:
+    """Return whether a function of Python has its own name where the program stands."""
+    known = static_value(cx, ast.Name(function.__name__, ast.Load()))
+    return known is not None and known.value is function
+
+
+def _takes_list(cx: Context, name: str) -> bool:
+    """Return whether a parameter is annotated as a list."""
+    entry = cx.env.find(name)
+    ty = entry.atom.ty if isinstance(entry, Bound) and isinstance(entry.atom, Var) else None
+    return isinstance(ty, AdtType) and ty.name == LIST
 
 
 @final
@@ -134,7 +166,9 @@ def origin(cx: Context, value: ast.expr, target: ast.expr) -> Origin:
         found = here.called(value) if isinstance(value, ast.Call) else ()
         repeats = not all(f.summary.distinct for f in found)
         return Origin(held, value if repeats else next(iter(names), None))
-    own = {s.name for s in run(shares(here, value)) if not s.inside}
+    is_list = shows_list(value, cx.lists)  # a slice of a list is a copy, one of a tensor is a view
+    shared = lists_shared(cx, value) if is_list else run(shares(here, value))
+    own = {s.name for s in shared if not s.inside}
     return Origin(held, next((n for n in names if n.id in own), None))
 
 

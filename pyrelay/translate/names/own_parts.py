@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ...ir.op import Op, View
+from ...ir.types import AdtType, TensorType
+from ...prelude.library import LIST
 from ..context import Context
 from ..source.definition import meaning
 from .alias_check import shows_list, stored_by, values_shared
@@ -38,7 +40,7 @@ def holder_of_parts(cx: Context, name: str, depth: int, *, is_made: bool = True)
     too."""
     assert cx.node is not None
     stmts = list(_statements(cx.node.body))
-    if any(_shows_tensor(cx, s.node, name) or _shows_numbers(s.node, name) for s in stmts):
+    if any(_shows_tensor(cx, s.node, name) or _shows_numbers(cx, s.node, name) for s in stmts):
         return None  # the items of a tensor are all parts of it, and numbers have none
     changes = [s for s in stmts if _changes(s.node, name)]
     for stmt in stmts:
@@ -126,8 +128,10 @@ def _shows_tensor(cx: Context, stmt: ast.stmt, name: str) -> bool:
     return False
 
 
-def _shows_numbers(stmt: ast.stmt, name: str) -> bool:
+def _shows_numbers(cx: Context, stmt: ast.stmt, name: str) -> bool:
     """Return whether a statement shows that the value of a name is a list of numbers."""
+    if isinstance(stmt, ast.AnnAssign) and root_of(stmt.target) == name:
+        return _are_numbers(cx, stmt.annotation)
     for target, value in _targets(stmt):
         if isinstance(target, ast.Name) and target.id == name:
             value = value.left if isinstance(value, ast.BinOp) else value
@@ -135,7 +139,37 @@ def _shows_numbers(stmt: ast.stmt, name: str) -> bool:
             elts = [value.elt] if isinstance(value, ast.ListComp) else elts
             if any(isinstance(e, ast.Constant | ast.UnaryOp) for e in elts):
                 return True
+            if value is not None and _are_numbers(cx, _annotation_of(cx, value)):
+                return True
     return False
+
+
+def _annotation_of(cx: Context, value: ast.expr) -> ast.expr | None:
+    """Return the annotation of the parameter that an expression is a copy of, or a part of such."""
+    while True:
+        match value:
+            case ast.Subscript(value=inner, slice=ast.Slice()):
+                value = inner
+            case ast.Call(func=ast.Name(id="list" | "sorted"), args=[inner, *_]):
+                value = inner
+            case ast.Name(id=name) if cx.node is not None:
+                args = cx.node.args
+                taken = (*args.posonlyargs, *args.args, *args.kwonlyargs)
+                return next((a.annotation for a in taken if a.arg == name), None)
+            case _:
+                return None
+
+
+def _are_numbers(cx: Context, annotation: ast.expr | None) -> bool:
+    """Return whether an annotation is that of a list of single numbers."""
+    if annotation is None:
+        return False
+    found = cx.annotations.read(annotation, cx.span(annotation))
+    match None if found is None else found.ty:
+        case AdtType(name, (TensorType(()),)):
+            return name == LIST
+        case _:
+            return False
 
 
 def _changes(stmt: ast.stmt, name: str) -> bool:
