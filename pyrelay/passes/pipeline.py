@@ -56,7 +56,10 @@ GRAD: Final = Phase(
 )
 _ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), JoinRows(), Simplify())
 _FOR_CALLS: Final[tuple[Pass, ...]] = (
-    *_ALGEBRA,
+    # A product of torch costs less than several; kernels of C are as fast one by one.
+    _ALGEBRA[0],
+    CombineProducts(),
+    *_ALGEBRA[1:],
     TorchPeepholes(),
     RemoveDead(),
     CaptureFields(),
@@ -107,7 +110,6 @@ STANDALONE: Final[tuple[Pass, ...]] = (
     FirstOrder(),
     PartialEvaluate(),
     FoldNorms(),
-    CombineProducts(),
     ConvertLayout(),
 )
 """Passes that others run as a part of their work, and that can be run by themselves."""

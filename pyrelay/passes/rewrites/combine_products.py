@@ -2,17 +2,18 @@
 
 A recurrent cell that computes its gates one by one multiplies its state with a weight for each.
 One product has one call instead of several, and reads the operand once. Putting the weights side by
-side copies them, which costs as much as a product with few rows, so it must be done once for many
-products: only weights that no round of a loop changes are combined, and `hoist` moves the copy in
-front of the loop. Products that differ in anything else, and all outside of loops, stay. Relay has
-the passes CombineParallelDense and CombineParallelConv2D.
+side copies them. The copy of a matrix costs as much as a product with few rows, so it must be made
+once for many products: matrices are combined that no round of a loop changes, and `hoist` moves the
+copy in front of the loop. Kernels of convolutions are small beside the work, so convolutions are
+combined everywhere. Products that differ in anything else stay. Relay has the passes
+CombineParallelDense and CombineParallelConv2D.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, GlobalVar, LetBlock, TupleGet, Var
 from ...ir.names import Names
@@ -29,6 +30,9 @@ from ..base import Context, Opaque, Pass, nothing_opaque
 if TYPE_CHECKING:
     from ...ir.module import Module
 
+_Source: TypeAlias = tuple[Var, tuple[int, ...]]
+"""The place of a weight that is known before a loop: a variable, and the fields that lead to it."""
+
 FEWEST: Final = 2
 """How many products are combined at least."""
 
@@ -37,11 +41,16 @@ FEWEST: Final = 2
 @dataclass(frozen=True, slots=True)
 class _Form:
     """How a product is combined: the dim of the weights that is put side by side, the dim of the
-    result in which the products are then, and the rank of the operand, if it must be one."""
+    result in which the products are then, and for a convolution the rank of its operand."""
 
     weight: int
     result: int
     rank: int | None = None
+
+    @property
+    def is_convolution(self) -> bool:
+        """Whether the weights are small beside the work, so that they may be copied each time."""
+        return self.rank is not None
 
 
 _FORMS: Final[Mapping[Op, _Form]] = {
@@ -53,8 +62,8 @@ _FORMS: Final[Mapping[Op, _Form]] = {
 
 
 def combine_products(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Return the module, in A-normal form, with the products of rounds of loops combined; calls of
-    operators that are `opaque` stay."""
+    """Return the module, in A-normal form, with the products of rounds of loops, and convolutions
+    everywhere, combined; calls of operators that are `opaque` stay."""
     if opaque(cat) or opaque(split):
         return module
     made = {name: _in_function(name, f, opaque) for name, f in module.functions.items()}
@@ -65,7 +74,7 @@ def combine_products(module: Module, opaque: Opaque = nothing_opaque) -> Module:
 @final
 @dataclass(frozen=True, slots=True)
 class CombineProducts(Pass):
-    """Multiply one operand with several weights of a loop in one product."""
+    """Multiply one operand with several weights of a loop, or kernels, in one product."""
 
     name: ClassVar = "combine-products"
     needs: ClassVar = Stage.ANF
@@ -81,9 +90,8 @@ def _in_function(name: str, function: Function, opaque: Opaque) -> Function:
         body = _in_loop(loop, fixed, opaque)
         if body is not loop.body:
             changed[loop.body] = body
-    if not changed:
-        return function
-    made = rewrite(function, lambda node: changed.get(node, node))
+    made = rewrite(function, lambda node: changed.get(node, node)) if changed else function
+    made = _in_blocks(made, {}, opaque)
     assert isinstance(made, Function)
     return made
 
@@ -113,22 +121,24 @@ def _loops(name: str, function: Function) -> Iterator[tuple[Function, frozenset[
 
 
 def _in_loop(loop: Function, fixed: frozenset[Var], opaque: Opaque) -> Expr:
-    sources: dict[Expr, tuple[Var, tuple[int, ...]]] = {v: (v, ()) for v in fixed}
+    sources: dict[Expr, _Source] = {v: (v, ()) for v in fixed}
     for node in post_order(loop.body):
         if isinstance(node, LetBlock) and node.flavour is not Flavour.REC:
             _add_fields(node.bindings, sources)
 
+    return _in_blocks(loop.body, sources, opaque)
+
+
+def _in_blocks(body: Expr, sources: Mapping[Expr, _Source], opaque: Opaque) -> Expr:
     def change(node: Expr) -> Expr:
         if not isinstance(node, LetBlock) or node.flavour is Flavour.REC:
             return node
         return _Block(node, sources, opaque).combined()
 
-    return rewrite(loop.body, change)
+    return rewrite(body, change)
 
 
-def _add_fields(
-    bindings: Sequence[Binding], sources: dict[Expr, tuple[Var, tuple[int, ...]]]
-) -> None:
+def _add_fields(bindings: Sequence[Binding], sources: dict[Expr, _Source]) -> None:
     """Add the fields of what no round changes."""
     for binding in bindings:
         if isinstance(binding.value, TupleGet) and binding.value.value in sources:
@@ -143,20 +153,24 @@ class _Block:
     def __init__(
         self,
         block: LetBlock,
-        sources: Mapping[Expr, tuple[Var, tuple[int, ...]]],
+        sources: Mapping[Expr, _Source],
         opaque: Opaque,
     ) -> None:
         self._block: Final = block
         self._sources: Final = sources
         self._opaque: Final = opaque
+        self._places: Final = {b.var: place for place, b in enumerate(block.bindings)}
 
     def combined(self) -> LetBlock:
         """Return the block with products combined where the first of them stood."""
         groups: dict[object, list[Binding]] = {}
         for binding in self._block.bindings:
             key = self._key(binding.value)
-            if key is not None:
-                groups.setdefault(key, []).append(binding)
+            if key is None:
+                continue
+            group = groups.setdefault(key, [])
+            if not group or self._is_known_at(self._places[group[0].var], binding.value):
+                group.append(binding)
         new: dict[Var, list[Binding]] = {}
         for group in groups.values():
             if len(group) >= FEWEST:
@@ -181,12 +195,23 @@ class _Block:
         if not isinstance(ty, TensorType) or not isinstance(x.ty, TensorType):
             return None
         is_fixed = all(w in self._sources for w in (weight, *given))
-        if not is_fixed or ty.rank < 2 or x.ty.rank < 2 or form.rank not in (None, x.ty.rank):
+        if (
+            not (is_fixed or form.is_convolution)
+            or ty.rank < 2
+            or x.ty.rank < 2
+            or form.rank not in (None, x.ty.rank)
+        ):
             return None
         if value.callee is matmul and ty.rank != 2:
             return None
         shape = (*ty.shape[: form.weight], *ty.shape[form.weight + 1 :])
         return value.callee, x, repr(value.attrs), ty.dtype, shape, len(given)
+
+    def _is_known_at(self, place: int, value: Expr) -> bool:
+        """Return whether the weights of a product are known at a place before it."""
+        assert isinstance(value, Call)
+        weights = (w for w in value.args[1:] if isinstance(w, Var) and w not in self._sources)
+        return all(self._places.get(w, -1) < place for w in weights)
 
     def _made(self, group: Sequence[Binding]) -> list[Binding]:
         """Return the bindings of one product and of the variables that it stands for."""

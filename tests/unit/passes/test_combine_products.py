@@ -1,17 +1,15 @@
-"""Products of one operand with several weights of a loop become one, and only these."""
+"""Products of one operand with several weights of a loop become one, and so do convolutions."""
 
 from __future__ import annotations
 
-import pytest
 import torch
 
-from pyrelay import Dim, Float, Model, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Model, Tensor, options, relay, relay_model
 from pyrelay.ir.expr import Call
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.insertion import insert
-from pyrelay.passes.rewrites.combine_products import CombineProducts, combine_products
+from pyrelay.passes.rewrites.combine_products import combine_products
 from tests.unit.passes.programs import normal
 
 N, T = Dim("N"), Dim("T")
@@ -62,7 +60,7 @@ def test_products_that_differ_in_more_than_their_weights_stay() -> None:
         assert "cat" not in in_loop(body)
 
 
-def test_outside_of_loops_nothing_is_copied() -> None:
+def test_outside_of_loops_matrices_are_not_copied() -> None:
     text = f"def @f(%x: {MATRIX}, {WEIGHTS}) {{ (linear(%x, %v), linear(%x, %w)) }}"
     assert calls(text) == ["linear", "linear"]
 
@@ -85,6 +83,62 @@ def test_convolutions_are_combined_along_their_channels() -> None:
     assert combined("1, 1") == ["cat", "conv2d", "split", "tanh", "add"]
 
 
+IMAGE, KERNEL = "Tensor[(1, 2, 4, 4), float32]", "Tensor[(3, 2, 3, 3), float32]"
+
+
+def test_convolutions_are_combined_outside_of_loops() -> None:
+    def combined(body: str) -> list[str]:
+        return calls(f"""
+        def @f(%x: {IMAGE}, %v: {KERNEL}, %w: {KERNEL}, %b: Tensor[(3,), float32]) {{
+          let %p = conv2d(%x, %v);
+          {body}
+          (%p, %q)
+        }}
+        """)
+
+    assert combined("let %q = conv2d(%x, %w);") == ["cat", "conv2d", "split"]
+    assert combined("let %q = conv2d(%x, %w, %b);") == ["conv2d", "conv2d"]
+    assert combined("let %q = conv2d(%x, %w, stride=(2, 2));") == ["conv2d", "conv2d"]
+    late = combined("let %u = tanh(%w); let %q = conv2d(%x, %u);")
+    assert late == ["conv2d", "tanh", "conv2d"]  # the first may be needed before
+
+
+@relay
+def block(
+    x: Tensor[Float, (N, 4, 9, 9)],
+    v: Tensor[Float, (3, 4, 3, 3)],
+    w: Tensor[Float, (5, 4, 3, 3)],
+    b: Tensor[Float, (3,)],
+    c: Tensor[Float, (5,)],
+) -> Float:
+    p = relay.tanh(relay.conv2d(x, v, b, padding=1))
+    q = relay.sigmoid(relay.conv2d(x, w, c, padding=1))
+    return (p.sum(dim=1) * q.sum(dim=1)).sum()
+
+
+def test_programs_that_call_torch_have_one_convolution() -> None:
+    with options(lowering="torch"):
+        text = block.show("simplified")
+    assert text.count(" conv2d(") == 1
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((2, 4, 9, 9), (3, 4, 3, 3), (5, 4, 3, 3), (3,), (5,))
+    args = [torch.randn(shape, generator=generator) for shape in shapes]
+    x, v, w, b, c = args
+
+    def reference(*given: torch.Tensor) -> torch.Tensor:
+        x, v, w, b, c = given
+        p = torch.nn.functional.conv2d(x, v, b, padding=1).tanh()
+        q = torch.nn.functional.conv2d(x, w, c, padding=1).sigmoid()
+        return (p.sum(dim=1) * q.sum(dim=1)).sum()
+
+    expected = torch.func.grad(reference, argnums=(0, 1, 2, 3, 4))(x, v, w, b, c)
+    for lowering in ("torch", "c"):
+        with options(lowering=lowering):
+            torch.testing.assert_close(block(*args), reference(*args), rtol=1e-4, atol=1e-4)
+            found = relay.grad(block)(*args)
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
 @relay_model
 def cell(x: Tensor[Float, (N, 8)], h: Tensor[Float, (N, 8)]) -> Tensor[Float, (N, 8)]:
     z = relay.sigmoid(relay.linear(x, out_features=8) + relay.linear(h, out_features=8, bias=False))
@@ -99,28 +153,21 @@ def network(xs: Tensor[Float, (T, N, 8)], h: Tensor[Float, (N, 8)]) -> Tensor[Fl
     return h
 
 
-@pytest.mark.parametrize("lowering", ["torch", "c"])
-def test_values_and_gradients_stay(lowering: str) -> None:
-    from pyrelay.config import options
-
+def test_gates_of_a_cell_are_one_product_in_programs_that_call_torch() -> None:
     xs, h = torch.randn(5, 3, 8), torch.zeros(3, 8)
 
     @relay
-    def before(xs: Tensor[Float, (T, N, 8)], h: Tensor[Float, (N, 8)]) -> Float:
-        return (network(xs, h) ** 2).sum()
-
-    @relay
-    def after(xs: Tensor[Float, (T, N, 8)], h: Tensor[Float, (N, 8)]) -> Float:
+    def loss(xs: Tensor[Float, (T, N, 8)], h: Tensor[Float, (N, 8)]) -> Float:
         return (network(xs, h) ** 2).sum()
 
     model: Model = relay.create_model(network, seed=0)
     with options(lowering="evaluator"):
-        value, grads = relay.value_and_grad(model, before, (xs, h))
-    insertion = insert(CombineProducts(), after="simplify")
-    try:
+        value, grads = relay.value_and_grad(model, loss, (xs, h))
+    for lowering in ("torch", "c"):
         with options(lowering=lowering):
-            found, own = relay.value_and_grad(model, after, (xs, h))
-    finally:
-        insertion.remove()
-    torch.testing.assert_close(found, value)
-    torch.testing.assert_close(dict(own), dict(grads), rtol=1e-4, atol=1e-5)
+            found, own = relay.value_and_grad(model, loss, (xs, h))
+            torch.testing.assert_close(found, value)
+            torch.testing.assert_close(dict(own), dict(grads), rtol=1e-4, atol=1e-5)
+    with options(lowering="torch"):
+        text = loss.show("simplified")
+    assert text.count(" linear(") == 2  # of what comes in, before the loop, and of the state
