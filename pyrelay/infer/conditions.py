@@ -12,6 +12,7 @@ from ..ir.op import Clash, Stuck
 from ..ir.types import (
     BOOL,
     AdtType,
+    FnType,
     SizeType,
     StrType,
     TensorType,
@@ -98,5 +99,9 @@ def _comparison(ty: Type, x: str) -> str:
             return f"write the comparison: `{x} is not None`"
         case StrType():
             return f'write the comparison: `{x} != ""`'
+        case FnType():
+            return f"call it: `{x}(...)`"
+        case AdtType():
+            return f"compare a field of it, or ask for its class: `isinstance({x}, ...)`"
         case _:
             return f"write the comparison, such as `{x} != 0`"

@@ -334,7 +334,8 @@ def _is_recursive(function: Function, group: Collection[str]) -> bool:
 
 
 def _refused(function: Function) -> list[Problem]:
-    return [AssumptionRefused(a.span, f"{a.left} == {a.right}") for a in function.assumptions]
+    needed = [AssumptionRefused(a.span, f"{a.left} == {a.right}") for a in function.assumptions]
+    return list(map(plain, needed))
 
 
 def _infer_group(

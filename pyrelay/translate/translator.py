@@ -398,7 +398,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
     for parameter in signature.values:
         if parameter.of is None:
             var = Var(parameter.name, parameter.ty, span=parameter.span)
-            holder = Holder(parameter.span, "the caller holds it")
+            holder = Holder(parameter.span, "the caller has an alias of it")
             stream = None
             if parameter.element is not None:
                 known = {d.name for d in signature.type_params}

@@ -63,6 +63,8 @@ def test_a_let_of_a_value_means_the_outer_name() -> None:
         ("free_var %x: int32;\n%x + 1", "def @main(%x: int32) { %x + 1 }"),
         ("let %f = fn (%x) { %x }; %f(1)", "def @main() { let %f = fn (%x) { %x }; %f(1) }"),
         ("free_var %x: int32; fn () { %x }", "def @main(%x: int32) { fn () { %x } }"),
+        ("%1 = 1; %2 = %1; fn (%x) { %x + %2 }", "def @main(%x) { %1 = 1; %2 = %1; %x + %2 }"),
+        ("let %x = 1; fn (%x) { %x }", "def @main() { let %x = 1; fn (%x) { %x } }"),
     ],
 )
 def test_an_expression_alone_is_main(text: str, meaning: str) -> None:

@@ -10,7 +10,7 @@ from ..source import Span
 
 @dataclass(frozen=True, slots=True)
 class SharedList:
-    """A list is changed that something else may hold too.
+    """A list is changed that may have an alias.
 
     `xs.append(x)` gives the name `xs` a longer list and leaves every other value alone, and so do
     `pop`, `insert` and the other methods that change a list. Where another name, a tuple or another
@@ -29,7 +29,7 @@ class SharedList:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL170",
-            title=f"the list in `{self.name}` may also be held elsewhere",
+            title=f"the list in `{self.name}` may have an alias",
             primary=Label(self.span, self.change),
             secondary=(Label(self.holder, self.why),),
             help=self.instead
@@ -114,7 +114,7 @@ class MixedLists:
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
-    """An item of an item is assigned, where another value may hold the outer item too.
+    """An item of an item is assigned, where the outer item may have an alias.
 
     `table[i][j] = x` makes `table` a new value with another row. Python changes the row itself, in
     every place that has it: in other rows of `[[0] * n] * m`, or under another name.
@@ -131,7 +131,7 @@ class SharedParts:
         name = self.name
         return Diagnostic(
             code="RL174",
-            title=f"an item of `{name}` may also be held elsewhere",
+            title=f"an item of `{name}` may have an alias",
             primary=Label(self.span, "an item in it is assigned here"),
             secondary=(Label(self.holder, self.why),),
             help=f"make a list of rows of its own, `{name} = [list(row) for row in {name}]`, and "

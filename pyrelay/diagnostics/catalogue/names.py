@@ -113,7 +113,7 @@ class OuterAssignment:
 
 @dataclass(frozen=True, slots=True)
 class SharedItem:
-    """An item is assigned in a value that another name may hold too.
+    """An item is assigned in a tensor that may have an alias.
 
     `x[i] = e` makes `x` a new value and leaves every other value alone. Where another name may hold
     the same tensor, Python would change that one too, so the program has to say what it means.
@@ -130,7 +130,7 @@ class SharedItem:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL114",
-            title=f"the tensor in `{self.name}` may also be held elsewhere",
+            title=f"the tensor in `{self.name}` may have an alias",
             primary=Label(self.span, "an item is assigned here"),
             secondary=(Label(self.holder, self.why),),
             help=f"write `{self.name} = relay.set_at({self.name}, {self.index}, {self.value})`, "

@@ -72,7 +72,7 @@ def _linear_onednn(torch: Any, x: Any, weight: Any, bias: Any) -> Any:
 def _matmul_clash(call: RuleCall, left: TensorType, right: TensorType) -> NoReturn:
     """Stop and say which operand is probably turned round."""
     rows, columns = left.shape[-1], right.shape[-min(right.rank, 2)]
-    advice = None
+    advice = "give both one name in the annotations, as `(N, K)` and `(K, M)` do"
     if right.rank >= 2 and right.shape[-1] == rows:
         advice = "the other dim fits: `x @ w.T`"
     elif left.rank >= 2 and left.shape[-2] == columns:

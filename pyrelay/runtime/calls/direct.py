@@ -93,9 +93,9 @@ _CONDITIONS: Final = (
 _NONE_UPDATED: Final[Mapping[int, OptimizerUse]] = {}
 
 
-def _mode(model: Any) -> tuple[Any, ...]:
-    """Return the facts about a model that select a direct call: its structure, its mode, and the
-    kinds of its parameters. Raises TypeError for any other value."""
+def _of_model(model: Any) -> tuple[Any, ...]:
+    """Return the facts about a model that select a direct call: its structure, whether it trains,
+    and the kinds of its parameters. Raises TypeError for any other value."""
     if model.__class__ is not Model:
         raise TypeError
     return model.blueprint, model.training, *model.kinds
@@ -106,7 +106,7 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 _SHARED: Final[dict[str, Any]] = {
-    "mode": _mode,
+    "of_model": _of_model,
     "current": current,
     "gettrace": gettrace,
     "inserted": INSERTIONS,
@@ -387,7 +387,7 @@ def _part(name: str, kind: _Kind, dtype: str) -> str:
     """Return the text of what selects a call of an argument. An integer that its dtype does not
     have raises AttributeError there, as what is no tensor does."""
     if kind is _Kind.MODEL:
-        return f"mode({name})"
+        return f"of_model({name})"
     tensor = f"{name}.dtype, {name}.shape, {name}.device"
     if kind is _Kind.TENSOR:
         return tensor

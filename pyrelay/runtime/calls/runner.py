@@ -41,7 +41,7 @@ from ..compile.programs import at, exporter, program_of, shown_at, translated
 from ..compile.show import Inspected
 from ..models.model import Model
 from ..models.model_io import Arguments, Models, Source, host_values
-from ..models.model_layout import Blueprint
+from ..models.model_layout import Blueprint, Mode
 from ..models.recorded import passed_on
 from ..models.records import TensorRecord
 from ..values.representation import UserData
@@ -471,10 +471,8 @@ def _one(value: Source | TensorRecord | Models) -> Source | TensorRecord:
     return value[0] if isinstance(value, Models) else value
 
 
-def _mode(source: Source | TensorRecord) -> tuple[Blueprint, bool, frozenset[str]]:
-    """Return what a program depends on of a model: its tree, its mode, its frozen parameters."""
-    model = source if isinstance(source, Model) else source.home
-    return model.blueprint, model.training, model.frozen
+def _mode(source: Source | TensorRecord) -> Mode:
+    return source.mode if isinstance(source, Model) else source.home.mode
 
 
 def _use(source: Source | TensorRecord) -> ModelUse:

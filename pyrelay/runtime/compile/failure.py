@@ -40,6 +40,7 @@ from ...ir.bounds import relation
 from ...ir.dims import Dim, DimOp
 from ...ir.expr import Assumption, Call, Expr, GlobalVar, Var, type_of
 from ...ir.op import Op
+from ...ir.open_sizes import with_any
 from ...ir.types import DType, TensorType, is_float
 from ...kernels.backend import FailedInside
 from ...lower_torch.apply import apply_op
@@ -67,12 +68,15 @@ def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
         if size(needed.left) == size(needed.right):
             return
     except ZeroDivisionError:
-        raise RunError(SizeDividedByZero(needed.span, str(needed))) from None
+        (text,) = with_any([str(needed)])
+        raise RunError(SizeDividedByZero(needed.span, text)) from None
     except KeyError:
         return  # about a size that no argument shows
     left, _, right = relation(needed.left, needed.right)
-    actual = tuple((str(d), size(d)) for d in (left, right) if d.constant is None)
-    raise RunError(AssumptionBroken(needed.span, str(needed), actual))
+    dims = [d for d in (left, right) if d.constant is None]
+    text, *names = with_any([str(needed), *map(str, dims)])
+    actual = tuple(zip(names, map(size, dims), strict=True))
+    raise RunError(AssumptionBroken(needed.span, text, actual))
 
 
 def located(error: Exception, span: Span, call: Call | None = None) -> Exception:

@@ -14,8 +14,9 @@ import torch
 from ...config import current
 from ...ir.expr import type_of
 from ...ir.module import Module
+from ...ir.open_sizes import with_any
 from ...ir.traverse import bound_vars, post_order
-from ...ir.types import show
+from ...ir.types import dim_names, show
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction
 from ...kernels.explain import explain, explain_calls, summary_of
 from ...kernels.outlined import outlined_of
@@ -136,11 +137,13 @@ def stage_text(program: Program, stage: str) -> str:
 def type_text(program: Program, skip: int = 0) -> str:
     """Return the type of the entry in the user's notation, with the equations it assumes; without
     the first `skip` parameters."""
-    function = program.function
+    function, result = program.function, program.type.result
     params = ", ".join(f"{p.name}: {show(type_of(p))}" for p in function.params[skip:])
-    text = f"({params}) -> {show(program.type.result)}"
+    text = f"({params}) -> {show(result)}"
     assumed = " and ".join(str(a) for a in function.assumptions if not a.is_inside)
-    return f"{text} where {assumed}" if assumed else text
+    taken = frozenset[str]().union(*(dim_names(type_of(p)) for p in function.params))
+    whole = f"{text} where {assumed}" if assumed else text
+    return with_any([whole], dim_names(result) - taken)[0]
 
 
 class Inspected(ABC):

@@ -25,7 +25,7 @@ from ...translate.source.definition import named
 from ..calls.bound import BoundFunction, Running
 from ..values.values import Cell
 from .commit import Change, storing
-from .model_layout import Blueprint, Home, Leaf
+from .model_layout import Blueprint, Home, Leaf, Mode
 from .records import Params
 from .site import Holder as Module
 
@@ -113,6 +113,11 @@ class Model(Module):
             return self.blueprint.stateless_home[self.training]
         state = tuple([table[name] for table, name in self._state_slots])
         return Home(self.blueprint, self.training, state, frozen)
+
+    @property
+    def mode(self) -> Mode:
+        """The facts about the model that select a program."""
+        return self.blueprint, self.training, self.frozen
 
     @property
     def frozen(self) -> frozenset[str]:

@@ -25,6 +25,14 @@ class Home:
     state: tuple[torch.Tensor, ...]
     frozen: frozenset[str] = frozenset()
 
+    @property
+    def mode(self) -> Mode:
+        """The facts about the model that select a program."""
+        return self.blueprint, self.training, self.frozen
+
+
+Mode: TypeAlias = "tuple[Blueprint, bool, frozenset[str]]"
+"""What a program depends on of a model: its tree, whether it trains, its frozen parameters."""
 
 Fields: TypeAlias = tuple[ValueSpec | SubModelSpec, ...]
 

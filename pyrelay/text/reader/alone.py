@@ -17,8 +17,11 @@ def as_module(tree: Syntax) -> Syntax:
     pragmas = [t for t in trees_of(tree) if t.data == "pragma"]
     *free, block = trees_of(tree)[len(pragmas) :]
     value = tree_of(block.children[-1])
-    if value.data == "function" and len(block.children) == 1 and not free:
-        parts = value.children
+    if value.data == "function" and not free and _are_nodes_of(block):
+        written, signature, body = value.children
+        inner = tree_of(tree_of(body).children[0])
+        whole = Tree[Token]("block", [*block.children[:-1], *inner.children], inner.meta)
+        parts = [written, signature, Tree[Token]("body", [whole], inner.meta)]
     else:
         params = Tree[Token]("params", [tree_of(f.children[0]) for f in free], block.meta)
         signature = Tree[Token]("signature", [None, params, None, None], block.meta)  # pyright: ignore[reportArgumentType]
@@ -26,3 +29,12 @@ def as_module(tree: Syntax) -> Syntax:
     name = Token("GLOBAL", f"@{NAME}", block.meta.start_pos, end_pos=block.meta.start_pos)
     main = Tree[Token]("function_def", [name, *parts], block.meta)  # pyright: ignore[reportArgumentType]
     return Tree("module", [*pragmas, main], tree.meta)
+
+
+def _are_nodes_of(block: Syntax) -> bool:
+    """Return whether all that stands in front of a function are nodes of its graph, which its
+    parameters do not hide."""
+    *items, function = trees_of(block)
+    _, params, _, _ = tree_of(function.children[1]).children
+    hidden = {str(binder.children[0]) for binder in trees_of(tree_of(params))}
+    return all(i.data == "graph" and str(i.children[0]) not in hidden for i in items)

@@ -181,7 +181,7 @@ def _over_stream(
         None,
         lambda _: Call(next_element, (iterator,), {"element": description}, span=span),
         lambda _: Call(has_next, (iterator,), {}, span=span),
-        Holder(span, "the caller holds its elements"),
+        Holder(span, "the caller has aliases of its elements"),
     )
 
 

@@ -135,7 +135,7 @@ def enter_grown(cx: Context, node: ast.FunctionDef, code: Code) -> None:
             span = cx.span(arg)
             var = Var(arg.arg, span=span)
             code.bind(var, turned(entry.atom, span))
-            holder = Holder(span, "the caller holds this list")
+            holder = Holder(span, "the caller has an alias of this list")
             cx.env.set(arg.arg, Bound(atom=var, holder=holder))
 
 

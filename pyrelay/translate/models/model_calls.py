@@ -225,4 +225,6 @@ def model_attribute(cx: Context, node: ast.Attribute, name: str, model: Instance
         return let([found, shapes], params)
     near = nearest(node.attr, ("params", "bind"))
     instead = OF_VALUES.get(node.attr)
+    if instead is None and near is None:
+        instead = f"call the model as a whole, `{name}(...)`; its parameters are `{name}.params`"
     return cx.refuse(UnknownAttribute(span, f"the model `{name}`", node.attr, near, instead))

@@ -204,7 +204,7 @@ def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
         own = items_assigned(cx, stmt.targets) if isinstance(stmt, ast.Assign) else ()
         shared = [] if value is None else list(shared_by(cx, value, own))
         for name in () if value is None else shared_by(cx, value, {*own, *cx.lists}):
-            found.setdefault(name.id, Holder(cx.span(name), "its tensor goes elsewhere here"))
+            found.setdefault(name.id, Holder(cx.span(name), "its tensor gets an alias here"))
         for target in bound_by(stmt, items=False) if shared else ():
             found.setdefault(target, Holder(cx.span(shared[0]), "it comes from here"))
     return {name: holder for name, holder in found.items() if name not in cx.grown}
@@ -239,7 +239,7 @@ def lists_aliased(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     return {name: holder for name, holder in found.items() if name in cx.grown}
 
 
-ELSEWHERE: Final = "it goes to another value here"
+ELSEWHERE: Final = "an alias goes to another value here"
 
 
 def lists_in(cx: Context, value: ast.expr) -> Iterator[ast.Name]:

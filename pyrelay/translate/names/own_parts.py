@@ -22,8 +22,8 @@ from .environment import Holder
 from .flow import Compound, bodies, captures, names_of, reads, root_of
 from .static import static_value
 
-_MADE: Final = "its parts may be held elsewhere too"
-_GONE: Final = "a part of it goes elsewhere here"
+_MADE: Final = "its parts may have aliases"
+_GONE: Final = "a part of it gets an alias here"
 
 
 class _Stmt(NamedTuple):
@@ -57,7 +57,7 @@ def holder_of_parts(cx: Context, name: str, depth: int, *, is_made: bool = True)
     taken = next((a for a in (*args.args, *args.kwonlyargs) if a.arg == name), None)
     if taken is None or not is_made:
         return None
-    return Holder(cx.span(taken), "the caller may hold its parts")
+    return Holder(cx.span(taken), "the caller may have aliases of its parts")
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[_Stmt]:

@@ -175,7 +175,7 @@ def fresh(basket: Basket) -> int:
 
 def test_the_list_that_a_method_gives_back_is_not_changed() -> None:
     for function in (shared, copied_in_name_only):
-        with pytest.raises(CheckError, match="may also be held elsewhere"):
+        with pytest.raises(CheckError, match="may have an alias"):
             function(Basket([1.0]))
 
 

@@ -89,3 +89,19 @@ def test_a_text_says_the_same() -> None:
           %f(%x) + %f(ones(size=(2,)))
         }""")
     assert module["main"](torch.ones(4)).item() == 12.0
+
+
+def test_a_type_shows_open_sizes_as_they_are_annotated() -> None:
+    @relay
+    def doubled(x: Tensor[Float, (Any,)]) -> Tensor[Float, (Any,)]:
+        return relay.cat((x, x))
+
+    @relay
+    def added(x: Tensor[Float, (Any,)], y: Tensor[Float, (N, Any)]):
+        return x + y[0], x[x > 0]
+
+    assert doubled.type == "(x: Tensor[Float, (Any,)]) -> Tensor[Float, (2*Any,)]"
+    assert added.type == (
+        "(x: Tensor[Float, (Any,)], y: Tensor[Float, (N, Any')]) -> "
+        "tuple[Tensor[Float, (Any',)], Tensor[Float, (Any'',)]] where Any == Any'"
+    )

@@ -333,13 +333,13 @@ TENSORS = [
 
 @pytest.mark.parametrize("function", LISTS)
 def test_a_list_that_a_name_may_share_is_not_changed(function: Callable[..., Float]) -> None:
-    with pytest.raises(CheckError, match=r"the list in `\w+` may also be held elsewhere"):
+    with pytest.raises(CheckError, match=r"the list in `\w+` may have an alias"):
         relay(function).check()
 
 
 @pytest.mark.parametrize("function", TENSORS)
 def test_a_tensor_that_a_name_may_share_is_not_written(function: Callable[..., Pair]) -> None:
-    with pytest.raises(CheckError, match=r"the tensor in `\w+` may also be held elsewhere"):
+    with pytest.raises(CheckError, match=r"the tensor in `\w+` may have an alias"):
         relay(function).check()
 
 
