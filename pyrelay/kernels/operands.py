@@ -6,7 +6,7 @@ An operand is a tensor, or a Python number.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ..ir.dims import Dim, product
 from ..ir.expr import Function, type_of
@@ -98,18 +98,33 @@ def is_shared(operands: Sequence[Any], written: Collection[int]) -> bool:
     """Return whether an operand at one of the positions `written` may lie where another one does.
     Tensors whose elements lie between each other's count as sharing. A kernel could read there what
     it has written, since its programs run in any order."""
-    spans = sorted(
-        (o.data_ptr(), o.data_ptr() + extent(o) * o.itemsize, i in written)
+    addresses = [o.data_ptr() for o in operands if not is_number(o)]
+    return do_overlap(addresses, spans_of(operands, written))
+
+
+Span: TypeAlias = tuple[int, bool]
+"""The bytes from the first to the last element of a tensor, and whether it is written to."""
+
+
+def spans_of(operands: Sequence[Any], written: Collection[int]) -> tuple[Span, ...]:
+    """Return the spans of the tensors among operands, of which those at the positions `written` are
+    written to: they follow from shapes and strides."""
+    return tuple(
+        (extent(o) * o.itemsize if o.numel() else 0, i in written)
         for i, o in enumerate(operands)
-        if not is_number(o) and o.numel()
+        if not is_number(o)
     )
+
+
+def do_overlap(addresses: Sequence[int], spans: Sequence[Span]) -> bool:
+    """Return whether a span that is written to, begun at its address, overlaps another."""
     any_end = written_end = 0
-    for begin, end, is_written in spans:
-        if begin < (any_end if is_written else written_end):
+    for begin, (size, is_written) in sorted(zip(addresses, spans, strict=True)):
+        if size and begin < (any_end if is_written else written_end):
             return True
-        any_end = max(any_end, end)
+        any_end = max(any_end, begin + size)
         if is_written:
-            written_end = max(written_end, end)
+            written_end = max(written_end, begin + size)
     return False
 
 

@@ -131,6 +131,7 @@ GENERATED: Final[tuple[Op, ...]] = (
     debugging.debug_local,
     descent.descend_in_place,
     descent.overwrite,
+    descent.overwrite_all,
     descent.summed_rows,
     descent.write_rows,
     einsum.contract,

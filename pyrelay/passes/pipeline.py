@@ -24,7 +24,7 @@ from .rewrites.combine_products import CombineProducts
 from .rewrites.convert_layout import ConvertLayout
 from .rewrites.fold_norms import FoldNorms
 from .rewrites.hoist import Hoist
-from .rewrites.in_place import UpdateInPlace
+from .rewrites.in_place import StoreSteps, UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
 from .rewrites.merge_slices import MergeSlices
 from .rewrites.peepholes import JoinRows, PoolFirst, TorchPeepholes
@@ -83,7 +83,7 @@ DEBUGGED: Final[Pipeline] = (
 def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
     """Return the phases up to fusion. `gradients` leads to the gradients in the result of the entry
     that may be returned as factors; None if none may."""
-    steps = (*_ALGEBRA, CaptureFields(), UpdateInPlace(), GroupByEffect())
+    steps = (*_ALGEBRA, CaptureFields(), UpdateInPlace(), StoreSteps(), GroupByEffect())
     return (*EVALUATED, Phase("simplified", (*steps, *_factored(gradients))))
 
 

@@ -34,7 +34,7 @@ from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, spine
 from ...ir.types import UNIT, TupleType, dim_names
 from ...ir.verify import Stage
-from ...operators.composite.descent import descend_in_place, overwrite
+from ...operators.composite.descent import descend_in_place, overwrite, overwrite_all
 from ...operators.host.conversions import to_bool, to_float, to_int
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
@@ -241,7 +241,7 @@ def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
         case Call(GlobalVar(name)):
             return name in kernels
         case Call(Op() as op) as call:
-            if op in (overwrite, descend_in_place):
+            if op in (overwrite, overwrite_all, descend_in_place):
                 return True
             if op.effect is not Effect.NONE or isinstance(op.lowering, Host) or op in _HOST:
                 return False

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
 
 from ...ir.types import SizeType, TensorType, is_float
-from ...kernels.operands import contiguous_strides, is_number
+from ...kernels.operands import contiguous_strides, do_overlap, is_number, spans_of
 from ...kernels.tape import (
     CallStep,
     KernelStep,
@@ -48,12 +48,12 @@ def call_of(
     callee: Callable[[str], Callee],
     plain: Callee,
     other: Callee,
-    is_shared: Callee | None,
+    written: Sequence[int],
 ) -> Callee:
     """Return the function of a region made ready for arguments: `plain` does the same by calls of
-    torch, `other` takes arguments of other shapes. `is_shared` returns whether what the region
-    writes to lies where something else does; None if it writes to nothing."""
-    return _Writer(prepared, tape, callee).function(args, plain, other, is_shared)
+    torch, also where one of the arguments `written` lies where another does; `other` takes
+    arguments of other shapes."""
+    return _Writer(prepared, tape, callee).function(args, plain, other, written)
 
 
 @final
@@ -80,12 +80,12 @@ class _Writer:
         """The values that Python must have as tensors."""
 
     def function(
-        self, args: Sequence[Any], plain: Callee, other: Callee, is_shared: Callee | None
+        self, args: Sequence[Any], plain: Callee, other: Callee, written: Sequence[int]
     ) -> Callee:
         """Return the function."""
         prepared, known = self._prepared, self._known
         names = ", ".join(f"v{n}" for n in range(len(args)))
-        known |= {"plain": plain, "other": other, "is_shared": is_shared, "arena_of": arena_of}
+        known |= {"plain": plain, "other": other, "arena_of": arena_of}
         frames: list[Frame] = []
         count = len(self._tape.types) + len(prepared.text.scratch)
         known["frames"] = frames
@@ -94,13 +94,14 @@ class _Writer:
         if guards:
             self._line(f"if not ({' and '.join(guards)}):")
             self._line(f"    return other({names})")
-        if is_shared is not None:
+        if written:
             addresses = [f"v{n}.data_ptr()" for n, a in enumerate(args) if not is_number(a)]
             self._line(f"lying = ({', '.join(addresses)},)")
         self._line("frame = frames.pop() if frames else new()")
-        if is_shared is not None:
+        if written:
+            known |= {"do_overlap": do_overlap, "spans": spans_of(args, written)}
             self._line("if lying != frame.apart:")
-            self._line(f"    if is_shared({names}):")
+            self._line("    if do_overlap(lying, spans):")
             self._line(f"        return plain({names})")
             self._line("    frame.apart = lying")
         self._line("at = frame.at")

@@ -14,7 +14,7 @@ from ...config import may_compile
 from ...ir.types import Type
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Layout
-from ...kernels.operands import is_shared, key_of, tensors_in
+from ...kernels.operands import key_of, tensors_in
 from ...kernels.tape import Tape
 from ..building import Library
 from ..policy import Policy
@@ -92,10 +92,6 @@ class RegionCall:
         prepared = prepare(built, args)
         if prepared is None:
             return self._plain
-        shared = self._shared if self._written else None
         return call_of(
-            prepared, self._tape, args, self._callee, self._plain, self._looked_up, shared
+            prepared, self._tape, args, self._callee, self._plain, self._looked_up, self._written
         )
-
-    def _shared(self, *args: Any) -> bool:
-        return is_shared(args, self._written)

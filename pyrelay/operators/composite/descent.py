@@ -220,3 +220,39 @@ overwrite: Final = Op(
     grad=NoGradient("made after all gradients are", is_zero=False),
     samples=lambda: (),
 )
+
+
+def _overwrite_all_type(call: RuleCall) -> Type:
+    targets, values = call.type(0), call.type(1)
+    try:
+        call.solver.unify(targets, values)
+    except Clash:
+        call.clash(f"`overwrite_all` puts {show(values)} in the place of {show(targets)}", 0, 1)
+    return UNIT
+
+
+def _overwrite_all(torch: Any, targets: Sequence[Any], values: Sequence[Any]) -> tuple[()]:
+    # As above: an interrupt comes before or after all of them.
+    copies = [partial(t.copy_, v) for t, v in zip(targets, values, strict=True)]
+    deque(map(apply, copies), maxlen=0)
+    return ()
+
+
+def _overwrite_all_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    targets, values = map(fields, args)
+    for target, value in zip(targets, values, strict=True):
+        overwrite(target, value)
+    return args[0].builder.unit()
+
+
+overwrite_all: Final = Op(
+    name="overwrite_all",
+    doc="The elements of each tensor of a tuple, in its own storage, replaced by those of another.",
+    params=(operand("targets"), operand("values")),
+    type_rule=_overwrite_all_type,
+    effect=Effect.STATE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_overwrite_all, fused=MadeOf(_overwrite_all_code)),
+    grad=NoGradient("made after all gradients are", is_zero=False),
+    samples=lambda: (),
+)

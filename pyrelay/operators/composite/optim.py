@@ -30,7 +30,7 @@ from ...ir.op import (
     operand,
     optional,
 )
-from ...ir.rules import floating, integral, numeric, with_rank
+from ...ir.rules import floating, numeric, with_rank
 from ...ir.types import UNIT, TensorType, TupleType, Type, TypeHole
 from ..primitive import math
 from ..primitive.compare import not_equal, where
@@ -243,8 +243,7 @@ def _adam_type(call: RuleCall) -> Type:
     param = _like_the_parameter(call, 1, 2, 3)
     for index in (4, 5):
         with_rank(call, index, 0)
-    integral(call, 4)
-    floating(call, 5)
+        floating(call, index)
     return TupleType((param, param, param))
 
 
@@ -306,7 +305,7 @@ def _adam_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 
 
 _SQUARES: Final = TensorSpec((3, 4), low=0.1)
-_STEP: Final = TensorSpec((), "int64", 1, 9)
+_STEP: Final = TensorSpec((), "float64", 1, 9)
 
 adam_step: Final = Op(
     name="adam_step",
@@ -332,7 +331,7 @@ adam_step: Final = Op(
     grad=Expansion(_adam_code),
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE)),
-        Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, 1, 0.1), {"weight_decay": 0.1}),
+        Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, 1.0, 0.1), {"weight_decay": 0.1}),
         Sample(
             (_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE),
             {"beta1": 0.5, "beta2": 0.9, "eps": 0.1, "weight_decay": 0.1, "decoupled": True},

@@ -5,7 +5,8 @@ nothing aliases the old ones afterwards, the tensors themselves are written: all
 `param - lr * grad` of one write become one `descend_in_place`. A gradient that is a product of
 matrices, which that of every linear layer is, is then not computed at all: its factors are
 multiplied into the parameter. Steps of other optimisers that move some rows of a table are taken on
-these rows (`update_rows`).
+these rows (`update_rows`), and where kernels are made, other steps are stored over what they move
+(`update_steps`).
 
 Cells whose contents a program made itself keep their new tensors: they may hold constants.
 """
@@ -13,9 +14,9 @@ Cells whose contents a program made itself keep their new tensors: they may hold
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, final
+from typing import ClassVar, TypeAlias, final
 
 from ...analysis.aliasing import RefAliasing
 from ...analysis.bindings import definitions, uses
@@ -42,6 +43,7 @@ from ..base import Context, Opaque, Pass, nothing_opaque
 from .cell_contents import Contents
 from .low_rank_gradients import factors_of
 from .update_rows import RowUpdate, row_update
+from .update_steps import StepUpdate, step_update
 
 
 @final
@@ -103,19 +105,28 @@ class _Descent:
         return [*bound, Binding(var, step)]
 
 
-_Update = _Descent | RowUpdate
+_Update = _Descent | RowUpdate | StepUpdate
+
+
+_Find: TypeAlias = Callable[[RefWrite, Mapping[Expr, Expr], Counter[Expr]], _Update | None]
+"""Returns a write as an update, given the definitions and the uses in its function."""
 
 
 def update_in_place(module: Module, opaque: Opaque = nothing_opaque) -> Module:
     """Return the module, in A-normal form and without transforms, with updates in place. Steps and
     products stay where they are `opaque`."""
-    if opaque(sgd_step):
-        return module
-    found = _Finder(module, opaque)
-    if not found.updates:
-        return module
-    functions = {n: _rewritten(f, found.updates) for n, f in module.functions.items()}
-    return replace(module, functions=functions)
+
+    def find(write: RefWrite, defined: Mapping[Expr, Expr], uses: Counter[Expr]) -> _Update | None:
+        descent = _Descents(defined, uses, opaque).of(write)
+        return descent or row_update(write, defined, uses)
+
+    return module if opaque(sgd_step) else _updated(module, opaque, find)
+
+
+def store_steps(module: Module, opaque: Opaque = nothing_opaque) -> Module:
+    """Return the module, in A-normal form and without transforms, with the results of optimisers'
+    steps stored over what they move."""
+    return _updated(module, opaque, step_update)
 
 
 @final
@@ -132,35 +143,46 @@ class UpdateInPlace(Pass):
 
 
 @final
-class _Finder:
-    """The writes of a module that can be done in place."""
+@dataclass(frozen=True, slots=True)
+class StoreSteps(Pass):
+    """Store the results of optimisers' steps over what they move, as kernels can."""
 
-    def __init__(self, module: Module, opaque: Opaque) -> None:
-        self._opaque: Final = opaque
-        self.updates: Final[dict[RefWrite, _Update]] = {}
-        writes: list[RefWrite] = []
-        made: dict[RefWrite, _Update] = {}
-        for function in module.functions.values():
-            values = definitions(function)
-            own = [v for v in values.values() if isinstance(v, RefWrite)]
-            writes += own
-            counts = uses(function)
-            for write in own:
-                update = _Descents(values, counts, opaque).of(write)
-                update = update or row_update(write, values, counts)
-                if update is not None:
-                    made[write] = update
-        types = frozenset(_content(w) for w in made)
-        if not types:
-            return
-        aliasing = RefAliasing(module, types, self._opaque, made)
-        aliasing.lost.update(_content(w) for w in writes if w not in made)
-        for update in made.values():
-            update.take_part(aliasing)
-        aliasing.settle()
-        for write, update in made.items():
-            if _content(write) not in aliasing.lost:
-                self.updates[write] = update.settled(aliasing)
+    name: ClassVar = "store-steps"
+    needs: ClassVar = Stage.DERIVED
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return store_steps(module, context.opaque)
+
+
+def _updated(module: Module, opaque: Opaque, find: _Find) -> Module:
+    updates = _updates(module, opaque, find)
+    if not updates:
+        return module
+    functions = {n: _rewritten(f, updates) for n, f in module.functions.items()}
+    return replace(module, functions=functions)
+
+
+def _updates(module: Module, opaque: Opaque, find: _Find) -> dict[RefWrite, _Update]:
+    """Return the writes of a module that can be done in place."""
+    writes: list[RefWrite] = []
+    made: dict[RefWrite, _Update] = {}
+    for function in module.functions.values():
+        values, counts = definitions(function), uses(function)
+        own = [v for v in values.values() if isinstance(v, RefWrite)]
+        writes += own
+        found = {w: update for w in own if (update := find(w, values, counts)) is not None}
+        made.update(found)
+    types = frozenset(_content(w) for w in made)
+    if not types:
+        return {}
+    aliasing = RefAliasing(module, types, opaque, made)
+    aliasing.lost.update(_content(w) for w in writes if w not in made)
+    for update in made.values():
+        update.take_part(aliasing)
+    aliasing.settle()
+    kept = (w for w in made if _content(w) not in aliasing.lost)
+    return {w: made[w].settled(aliasing) for w in kept}
 
 
 @final

@@ -22,7 +22,6 @@ from ...ir.declaration.storage import makes_storage
 from ...ir.expr import (
     Binding,
     Call,
-    Constant,
     Expr,
     Function,
     LetBlock,
@@ -34,11 +33,11 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.op import Op, View
 from ...ir.traverse import spine
-from ...ir.types import FnType, TensorType, TupleType, Type, is_float
+from ...ir.types import UNIT, FnType, TensorType, TupleType, Type, is_float
 from ...ir.verify import Stage
 from ...operators.matrices.products import matmul
-from ...operators.primitive.arithmetic import add
 from ...operators.primitive.embedding import embedding_grad
+from ...operators.primitive.index import extract
 from ..base import Context, Pass
 
 Root: TypeAlias = tuple[Var, int | None]
@@ -213,8 +212,9 @@ def _kept(factor: Var, copies: list[Binding]) -> Var:
     """Return a factor in storage of its own: a script may write to the numbers that it passed."""
     if is_float_tensor(factor):
         return factor
-    assert isinstance(factor.ty, TensorType)
-    zero = Constant(0, TensorType((), factor.ty.dtype), span=factor.span)
     copy = Var("numbers", factor.ty, span=factor.span)
-    copies.append(Binding(copy, Call(add, (factor, zero), ty=factor.ty, span=factor.span)))
+    attrs = {"spec": (("ellipsis",),)}
+    operands = (factor, Tuple((), UNIT, span=factor.span))
+    call = Call(extract, operands, attrs, ty=factor.ty, span=factor.span)
+    copies.append(Binding(copy, call))
     return copy

@@ -114,14 +114,16 @@ def _model(
         memory = optimizer.lend(model)
     elif use is not None:
         memory = fresh_memory(model, use.rule, use.lr)
-    lent = model.params_tree()
-    cell = Cell((lent, memory))
+    lent = model.params_tree(), memory
+    cell = Cell(lent)
 
     def returned() -> Iterable[Change]:
-        params, memory = cell.value
-        if params is not lent:
-            yield from model.storing_params(tensors(params))
         yield from model.storing_state(cells)
+        if cell.value is lent:
+            return  # what is new is in the storage of what was lent
+        params, memory = cell.value
+        if params is not lent[0]:
+            yield from model.storing_params(tensors(params))
         if optimizer is not None:
             yield from optimizer.taking_back(model, memory)
 

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -38,28 +38,57 @@ Tensors: TypeAlias = Sequence[torch.Tensor]
 @final
 @dataclass(slots=True)
 class Moments:
-    """The state of an optimiser for one model: the number of updates, how many of them each
-    parameter sat out while it was frozen, and for each of its moments (velocity, or means of
-    gradient and square) a tensor like each parameter."""
+    """The state of an optimiser for one model: how many steps each parameter has taken, which is
+    fewer for one that was frozen for a while, and for each of its moments (velocity, or means of
+    gradient and square) a tensor like each parameter.
 
-    step: int = 0
-    late: list[int] = field(default_factory=list[int])
+    The counts are numbers for scripts, and a tensor on the device for compiled code, which counts
+    on in it: whoever asks for the other form converts them."""
+
+    counts: list[int] | torch.Tensor = field(default_factory=list[int])
     trees: list[list[torch.Tensor]] = field(default_factory=list[list[torch.Tensor]])
+    _rate: tuple[float, torch.Tensor] | None = None
+
+    @property
+    def step(self) -> int:
+        """How many updates there were: the most steps that a parameter has taken."""
+        return max(self.numbers(), default=0)
 
     def fit(self, model: Model, count: int) -> None:
         """Have `count` moments where the parameters are, zeros at first."""
         params = model.flat_params()
-        if not self.late:
-            self.late = [0] * len(params)
+        if not len(self.counts):
+            self.counts = [0] * len(params)
         while len(self.trees) < count:
             self.trees.append([torch.zeros_like(p, requires_grad=False) for p in params])
         for tree in self.trees:
             tree[:] = [t.to(p) for t, p in zip(tree, params, strict=True)]
 
+    def numbers(self) -> list[int]:
+        """Return the counts as numbers."""
+        if isinstance(self.counts, torch.Tensor):
+            self.counts = [int(n) for n in self.counts.tolist()]
+        return self.counts
+
+    def tensor(self, device: torch.device | None) -> torch.Tensor:
+        """Return the counts as a tensor of shape (parameters,) and float64 on a device."""
+        if not isinstance(self.counts, torch.Tensor):
+            self.counts = torch.tensor(self.counts, dtype=torch.float64, device=device)
+        elif self.counts.device != device:
+            self.counts = self.counts.to(device)
+        return self.counts
+
+    def rate(self, lr: float, device: torch.device | None) -> torch.Tensor:
+        """Return the learning rate as a tensor of rank 0 and float64 on a device, the same one
+        until it changes."""
+        if self._rate is None or self._rate[0] != lr or self._rate[1].device != device:
+            self._rate = lr, torch.scalar_tensor(lr, dtype=torch.float64, device=device)
+        return self._rate[1]
+
     def after(self, params: Tensors) -> list[int]:
-        """Return how many updates each parameter has sat out after one more."""
-        rows = zip(self.late, params, strict=True)
-        return [late if p.requires_grad else late + 1 for late, p in rows]
+        """Return the counts after one more step of the parameters that require a gradient."""
+        rows = zip(self.numbers(), params, strict=True)
+        return [count + 1 if p.requires_grad else count for count, p in rows]
 
 
 @final
@@ -107,12 +136,12 @@ def _moving(
     those of which some rows alone move: tables."""
     tables = [leaf.spec.is_table for leaf in model.blueprint.params]
     places: dict[int, list[int]] = {}
-    for place, (param, late) in enumerate(zip(params, moments.late, strict=True)):
+    for place, (param, count) in enumerate(zip(params, moments.numbers(), strict=True)):
         if param.requires_grad:
-            places.setdefault(late, []).append(place)
+            places.setdefault(count, []).append(place)
     moving: list[Moving] = []
     rows: list[Rows] = []
-    for late, found in places.items():
+    for count, found in places.items():
         columns: list[list[torch.Tensor]] = []
         against: list[torch.Tensor] = []
         for i in found:
@@ -123,7 +152,7 @@ def _moving(
             columns.append(own)
             against.append(whole(grad, params[i].shape))
         first, *trees = map(list, zip(*columns, strict=True))
-        moving.append(Moving(first, against, trees, moments.step + 1 - late))
+        moving.append(Moving(first, against, trees, count + 1))
     return moving, rows
 
 
@@ -162,8 +191,7 @@ class Optimizer(annotations.Optimizer, ABC):
         moving, rows = _moving(model, params, grads, moments)
         changes = [c for m in moving for c in self.changes(m, rate)]
         changes += [c for each in rows for c in each.changes()]
-        changes.append(setting(moments, "late", moments.after(params)))
-        changes.append(setting(moments, "step", moments.step + 1))
+        changes.append(setting(moments, "counts", moments.after(params)))
         commit(changes)
 
     @abstractmethod
@@ -185,8 +213,9 @@ class Optimizer(annotations.Optimizer, ABC):
         the tensors are its own, not copies."""
         found, names = self.moments(model), model.blueprint.param_names
         moments = [dict(zip(names, tree, strict=True)) for tree in found.trees]
-        state = {"lr": self.lr, "step": found.step, "moments": moments}
-        late = {n: count for n, count in zip(names, found.late, strict=True) if count}
+        step, taken = found.step, zip(names, found.numbers(), strict=True)
+        state = {"lr": self.lr, "step": step, "moments": moments}
+        late = {n: step - count for n, count in taken if count < step}
         return {**state, "late": late} if late else state
 
     def load_state_dict(self, model: Model, state: Mapping[str, Any]) -> None:
@@ -203,13 +232,9 @@ class Optimizer(annotations.Optimizer, ABC):
         """Return the changes that remember what compiled code has left of what it was lent."""
         _, counts, trees = lent
         found = self.state[model]
-        taken = [int(n) for n in _leaves(counts)]
-        before = [found.step - late for late in found.late]
-        step = found.step + max((n - b for n, b in zip(taken, before, strict=True)), default=0)
         kept = found.trees[len(trees) :]
         return [
-            setting(found, "late", [step - n for n in taken]),
-            setting(found, "step", step),
+            setting(found, "counts", counts),
             setting(found, "trees", [*map(tensors, trees), *kept]),
         ]
 
@@ -236,7 +261,7 @@ def _loaded(model: Model, count: int, state: Mapping[str, Any]) -> Moments:
         for tree in saved
     ]
     late: Mapping[str, int] = state.get("late", {})
-    return Moments(int(state["step"]), [int(late.get(n, 0)) for n in names], trees)
+    return Moments([int(state["step"]) - int(late.get(n, 0)) for n in names], trees)
 
 
 def _keys(state: Mapping[str, Any]) -> str:
@@ -244,26 +269,11 @@ def _keys(state: Mapping[str, Any]) -> str:
 
 
 def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
-    """Return the memory of an optimiser as a program has it: the rate, the steps that each
-    parameter has taken, and trees of moments."""
+    """Return the memory of an optimiser as a program has it: the rate, the steps that the
+    parameters have taken, and trees of moments."""
     device = next((p.device for p in model.flat_params()), None)
     trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
-    rate = torch.scalar_tensor(float(lr), dtype=torch.float64, device=device)
-    counts = model.blueprint.params_tree([moments.step - late for late in moments.late])
-    return rate, counts, tuple(trees)
-
-
-def _leaves(tree: Any) -> list[Any]:
-    """Return what stands in a record shaped like the parameters of a model, left to right."""
-    found: list[Any] = []
-    pending = [tree]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(cast("tuple[Any, ...]", value))
-        else:
-            found.append(value)
-    return found
+    return moments.rate(float(lr), device), moments.tensor(device), tuple(trees)
 
 
 def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:

@@ -14,10 +14,20 @@ from typing import Final, TypeAlias, final
 from ...diagnostics.catalogue.sites import RepeatedName
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
+from ...ir.dims import Dim
 from ...ir.expr import Tuple
 from ...ir.op import Holder, Init
 from ...ir.traverse import Steps, run
-from ...ir.types import INT, UNIT, UNKNOWN, RefType, TupleType, Type, float64, tensor_type
+from ...ir.types import (
+    UNIT,
+    UNKNOWN,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    float64,
+    tensor_type,
+)
 from ...operators.primitive.random import KEY
 from ..source.definition import Definition, StaticValue
 from .optimizers import OptimizerRule
@@ -118,6 +128,10 @@ class SubSite:
 
 LR: Final = tensor_type(float64)
 """The type of the learning rate in what an optimiser remembers, whatever its parameters' types."""
+
+COUNT: Final = float64
+"""The dtype of the numbers of steps that an optimiser has taken, one for each parameter: a float,
+so that a step computes powers with them and they stay on the device."""
 
 Site: TypeAlias = ValueSpec | SubSite
 SiteKey: TypeAlias = tuple[Span, str]
@@ -249,18 +263,31 @@ def memory_type(spec: ModelSpec, rule: OptimizerRule | None) -> Type:
     if rule is None:
         return UNIT
     moments = tuple(params_type(spec) for _ in range(rule.moments))
-    counts = run(_tree_type(spec, state=False, leaf=INT))
+    counts = TensorType((Dim.of(len(values_of(spec))),), COUNT)
     return TupleType((LR, counts, TupleType(moments)))
 
 
-def _tree_type(spec: ModelSpec, *, state: bool, leaf: Type = UNKNOWN) -> Steps[Type]:
+def values_of(spec: ModelSpec) -> list[ValueSpec]:
+    """Return the parameters of a model in order, with those of the models inside."""
+    found: list[ValueSpec] = []
+    pending: list[ValueSpec | SubModelSpec] = [*reversed(spec.params)]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, SubModelSpec):
+            pending += reversed(part.model.params)
+        else:
+            found.append(part)
+    return found
+
+
+def _tree_type(spec: ModelSpec, *, state: bool) -> Steps[Type]:
     fields: list[Type] = []
     for part in spec.state if state else spec.params:
         if isinstance(part, SubModelSpec):
-            fields.append((yield _tree_type(part.model, state=state, leaf=leaf)))
+            fields.append((yield _tree_type(part.model, state=state)))
         else:
             # A key is not even read in evaluation mode, so its type cannot be inferred from its
             # use.
-            ty = KEY if part.holder is Holder.KEY else leaf
+            ty = KEY if part.holder is Holder.KEY else UNKNOWN
             fields.append(RefType(ty) if state else ty)
     return TupleType(tuple(fields))

@@ -7,18 +7,21 @@ made. `memory` is the tuple `(lr, counts, moments)` where an optimiser updates t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, assert_never
 
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
+from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, Var
 from ...ir.traverse import Steps, let, run
 from ...ir.types import INT
 from ...operators.composite.optim import adam_step, momentum_step, sgd_step
 from ...operators.primitive.arithmetic import add
-from ...operators.primitive.create import zeros_like
+from ...operators.primitive.create import zeros, zeros_like
+from ...operators.primitive.index import index
+from ...operators.primitive.join import stack
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import optimizer_named
 from ..calls.functions import model_field
@@ -29,7 +32,7 @@ from ..names.environment import Bound, Static
 from ..names.hidden import hidden_name
 from ..names.static import static_value
 from ..source.definition import meaning
-from .models import LR, Instance, ModelSpec, SubModelSpec, ValueSpec
+from .models import COUNT, LR, Instance, ModelSpec, SubModelSpec, values_of
 from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
 from .passed_models import known_of, model_named, places_of
 
@@ -175,44 +178,59 @@ class _Step:
         moments = atom(field_of(memory, 2, span), "moments", self._bind)
         count = self._rule.moments
         trees = [atom(field_of(moments, i, span), "moment", self._bind) for i in range(count)]
-        records = (params, grads, counts, *trees)
-        results = self._stepped(records, kept if given is None else given)
-        new = [self._field(results, i) for i in range(2 + count)]
-        memory = Tuple((kept, new[0], Tuple(tuple(new[2:]), span=span)), span=span)
-        return Tuple((new[1], memory), span=span)
+        results = self._stepped((params, grads, *trees), counts, kept if given is None else given)
+        params, *trees = [self._field(results, i) for i in range(1 + count)]
+        taken = Call(add, (again(counts), self._moves()), {}, span=span)
+        memory = Tuple((kept, taken, Tuple(tuple(trees), span=span)), span=span)
+        return Tuple((params, memory), span=span)
 
-    def _stepped(self, records: tuple[Expr, ...], rate: Expr) -> list[tuple[Expr, ...]]:
-        """Return, for each parameter, the number of steps it has taken then, and what a step gives:
-        the parameter and its moments."""
+    def _moves(self) -> Expr:
+        """Return how many steps each parameter takes: one, none if it is frozen."""
+        moves = [0.0 if value.is_frozen else 1.0 for value in values_of(self._spec)]
+        numbers = tuple(Constant(n, LR, span=self._span) for n in moves)
+        if 0.0 not in moves:
+            return numbers[0] if numbers else Constant(1.0, LR, span=self._span)
+        return Call(stack, (Tuple(numbers, span=self._span),), {}, span=self._span)
+
+    def _stepped(
+        self, records: tuple[Expr, ...], counts: Expr, rate: Expr
+    ) -> list[tuple[Expr, ...]]:
+        """Return the results of a step for each parameter: the parameter and its moments."""
         found: list[tuple[Expr, ...]] = []
-        count, span = 1 + self._rule.moments, self._span
-        specs = _values(self._spec)
+        width, span = 1 + self._rule.moments, self._span
+        specs = iter(values_of(self._spec))
 
-        def leaf(param: Expr, grad: Expr, taken: Expr, *moments: Expr) -> Expr:
-            one = Constant(1, span=span)
-            step = Var("step", span=span)
-            self._bind(step, Call(add, (taken, one), {}, span=span))
+        def leaf(param: Expr, grad: Expr, *moments: Expr) -> Expr:
             by_rows = next(specs).is_table
-            call = self._call(param, grad, moments, step, again(rate), by_rows=by_rows)
+            taken = (counts, len(found))
+            call = self._call(param, grad, moments, taken, again(rate), by_rows=by_rows)
             stepped = atom(call, "stepped", self._bind)
-            fields = [atom(field_of(stepped, i, span), "new", self._bind) for i in range(count)]
-            found.append((step, *fields))
-            return step
+            fields = [atom(field_of(stepped, i, span), "new", self._bind) for i in range(width)]
+            found.append(tuple(fields))
+            return fields[0]
 
-        def kept(param: Expr, _: Expr, taken: Expr, *moments: Expr) -> Expr:
+        def kept(param: Expr, _: Expr, *moments: Expr) -> Expr:
             next(specs)
-            found.append(tuple(atom(e, "kept", self._bind) for e in (taken, param, *moments)))
+            found.append(tuple(atom(e, "kept", self._bind) for e in (param, *moments)))
             return found[-1][0]
 
         run(map_params(self._spec, records, leaf, self._span, kept))
         return found
+
+    def _next(self, counts: Expr, place: int) -> Expr:
+        """Return the number of the step that a parameter takes."""
+        span = self._span
+        at = Tuple((Constant(place, INT, span=span),), span=span)
+        taken = Call(index, (again(counts), at), {"spec": (("int", 0),)}, span=span)
+        one = Constant(1.0, LR, span=span)
+        return Call(add, (atom(taken, "taken", self._bind), one), {}, span=span)
 
     def _call(
         self,
         param: Expr,
         grad: Expr,
         moments: tuple[Expr, ...],
-        step: Expr,
+        taken: tuple[Expr, int],
         rate: Expr,
         *,
         by_rows: bool,
@@ -228,6 +246,7 @@ class _Step:
             case AdamRule((beta1, beta2), eps, weight_decay, decoupled):
                 attrs = {"beta1": beta1, "beta2": beta2, "eps": eps}
                 attrs |= {"weight_decay": weight_decay, "decoupled": decoupled} | lazily
+                step = atom(self._next(*taken), "step", self._bind)
                 args = (param, grad, *moments, step, rate)
                 return Call(adam_step, args, attrs, span=self._span)
             case other:
@@ -239,17 +258,6 @@ class _Step:
         return run(map_params(self._spec, (), lambda: next(rest)[index], self._span))
 
 
-def _values(spec: ModelSpec) -> Iterator[ValueSpec]:
-    """Return the parameters of a model in order, with those of the models inside."""
-    pending: list[ValueSpec | SubModelSpec] = [*reversed(spec.params)]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, SubModelSpec):
-            pending += reversed(part.model.params)
-        else:
-            yield part
-
-
 def fresh_memory(
     cx: Context, spec: ModelSpec, params: Expr, optimizer: OptimizerUse | None, span: Span
 ) -> Expr:
@@ -258,12 +266,13 @@ def fresh_memory(
         return Tuple((), span=span)
     cx.program.started[optimizer] = None
 
-    def zeros(param: Expr) -> Expr:
+    def still(param: Expr) -> Expr:
         return Call(zeros_like, (param,), {}, span=span)
 
     count = optimizer.rule.moments
-    moments = tuple(run(map_params(spec, (params,), zeros, span)) for _ in range(count))
-    counts = run(map_params(spec, (), lambda: Constant(0, INT, span=span), span))
+    moments = tuple(run(map_params(spec, (params,), still, span)) for _ in range(count))
+    size = (Dim.of(len(values_of(spec))),)
+    counts = Call(zeros, (), {"size": size, "dtype": COUNT}, span=span)
     start = (Constant(optimizer.lr, LR, span=span), counts)
     return Tuple((*start, Tuple(moments, span=span)), span=span)
 
