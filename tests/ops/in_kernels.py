@@ -13,13 +13,12 @@ from pyrelay.ir.op import Op
 from pyrelay.kernels.calling import NoKernel
 from pyrelay.kernels.reading import straight_line
 from pyrelay.lower_torch.apply import apply_op
-from pyrelay.operators.composite import descent
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.ops.straight import atoms
 from tests.ops.test_kernels import EVERY
 
 CPU: Final = torch.device("cpu")
-OPS: Final = [op for op in EVERY if op is not descent.descend_in_place]
+OPS: Final = EVERY
 
 Run: TypeAlias = Callable[[Function, Sequence[Any]], Any]
 """Runs a kernel function on operands. Raises NoKernel where it has none."""

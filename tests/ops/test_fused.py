@@ -11,7 +11,7 @@ import torch
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.ir.declaration.lowering import Elementwise, Host, MadeOf, inside
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
+from pyrelay.ir.op import Clash, Effect, Op, Sample, TensorSpec
 from pyrelay.ir.types import DType, TensorType, Type, bfloat16, float16, float64, is_float
 from pyrelay.operators.composite import (
     classes,
@@ -81,7 +81,7 @@ CALLED: Final = {
 
 fused = pytest.mark.parametrize(
     "op",
-    [op for op in EVERY if inside(op.lowering) is not None and op is not descent.descend_in_place],
+    [op for op in EVERY if inside(op.lowering) is not None and not op.effect & Effect.STATE],
     ids=lambda op: op.name,
 )
 
@@ -232,19 +232,30 @@ def test_ignored_classes_count_for_nothing() -> None:
     assert not slopes[chosen == -100].any()
 
 
-def test_a_model_moves_as_if_by_one_call() -> None:
+_MATRIX, _VECTOR = TensorSpec((3, 4)), TensorSpec((2,))
+_FACTORS = (TensorSpec((3, 5)), TensorSpec((5, 4)))
+WRITES = {
+    descent.descend_in_place: Sample(((_MATRIX, _VECTOR), (_FACTORS, _VECTOR)), {"lr": 0.1}),
+    descent.overwrite_all: Sample(((_MATRIX, _VECTOR), (_MATRIX, _VECTOR))),
+}
+
+
+@pytest.mark.parametrize(("op", "sample"), WRITES.items(), ids=lambda of: getattr(of, "name", ""))
+def test_a_model_moves_as_if_by_one_call(op: Op, sample: Sample) -> None:
     def tree() -> list[torch.Tensor]:
         generator = torch.Generator().manual_seed(0)
-        shapes = ((3, 4), (2,), (3, 5), (5, 4), (2,))
-        return [torch.randn(shape, generator=generator) for shape in shapes]
+        return [torch.randn(spec.shape, generator=generator) for spec in _specs(sample.operands)]
 
-    specs = [TensorSpec(s) for s in ((3, 4), (2,), (3, 5), (5, 4), (2,))]
-    params, grads = (specs[0], specs[1]), ((specs[2], specs[3]), specs[4])
-    sample = Sample((params, grads), {"lr": 0.1})
     moved, expected = tree(), tree()
-    assert is_given(descent.descend_in_place, sample)
-    fused_result(descent.descend_in_place, sample, {}, moved)
-    program, result = program_of(descent.descend_in_place, sample, {})
+    assert is_given(op, sample)
+    fused_result(op, sample, {}, moved)
+    program, result = program_of(op, sample, {})
     program.run(result, expected)
     assert_equal(moved, expected, rtol=1e-6, atol=1e-6)
     assert not torch.equal(moved[0], tree()[0])
+
+
+def _specs(operands: Any) -> list[TensorSpec]:
+    if isinstance(operands, TensorSpec):
+        return [operands]
+    return [spec for each in operands for spec in _specs(each)]

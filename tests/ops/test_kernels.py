@@ -12,7 +12,7 @@ from pyrelay.ir.dims import DimVar
 from pyrelay.ir.expr import Call, Function, type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
-from pyrelay.ir.op import Clash, Op, Sample
+from pyrelay.ir.op import Clash, Effect, Op, Sample
 from pyrelay.ir.types import FnType, TupleType
 from pyrelay.ir.verify import Stage, VerifyError, verify
 from pyrelay.kernels.fusion.decompose import decompose
@@ -20,7 +20,6 @@ from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.fusion.nodes import has_elements
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
-from pyrelay.operators.composite import descent
 from pyrelay.operators.table import ALL, GENERATED
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.ops.checks import assert_equal, samples
@@ -30,7 +29,11 @@ from tests.ops.programs import call_program
 from tests.unit.kernels.recognised import checked
 from tests.unit.kernels.supplied import read_results
 
-EVERY = [op for op in (*ALL, *GENERATED) if inside(op.lowering) is not None]
+EVERY = [
+    op
+    for op in (*ALL, *GENERATED)
+    if inside(op.lowering) is not None and not op.effect & Effect.STATE
+]
 
 
 def program_of(op: Op, sample: Sample, *, is_named: bool = True) -> tuple[Module, dict[str, int]]:
@@ -62,9 +65,7 @@ def program_of(op: Op, sample: Sample, *, is_named: bool = True) -> tuple[Module
     raise AssertionError(sample)
 
 
-@pytest.mark.parametrize(
-    "op", [op for op in EVERY if op is not descent.descend_in_place], ids=lambda op: op.name
-)
+@pytest.mark.parametrize("op", EVERY, ids=lambda op: op.name)
 def test_a_program_in_kernels_has_its_value(op: Op) -> None:
     for sample in samples(op):
         module, _ = program_of(op, sample)
