@@ -115,12 +115,15 @@ class Retyping:
                 self.bind(var)
         return rewrite(expr, self._copied)
 
+    def span(self, node: Expr) -> Span:
+        """Return the place of the copy of a node."""
+        span = node.span if self._place is None else self._place
+        return span.derived(self._because) if self._because else span
+
     def node(self, node: Expr) -> Expr:
         """Return a node around the same children with its own types replaced; what it binds stays
         as it is."""
-        span = node.span if self._place is None else self._place
-        span = span.derived(self._because) if self._because else span
-        node = replace(node, ty=self.type(node.ty), span=span)
+        node = replace(node, ty=self.type(node.ty), span=self.span(node))
         match node:
             case _ if self._is_empty:
                 return node

@@ -103,7 +103,9 @@ class Span:
 
     def derived(self, because: str) -> Span:
         """Return the same place with a reason, such as `gradient of`, for generated code."""
-        return self if self.because else replace(self, because=because)
+        if self.because:
+            return self
+        return Span(self.file, self.start, self.end, because, self.construct, self.uses)
 
     def desugared(self, construct: Construct) -> Span:
         """Return the same place for a node that stands for a construct."""

@@ -200,14 +200,14 @@ class Evaluator:
                 return self._emitted(expr, around, code)
 
     def _construction(self, expr: Call | Tuple, around: Activation, code: BlockBuilder) -> Value:
-        node = around.types.node(expr)
         parts = expr.fields if isinstance(expr, Tuple) else expr.args
         fields = [self.atom(part, around) for part in parts]
         callee = expr.callee if isinstance(expr, Call) else None
         if isinstance(callee, Constructor):
             callee = around.types.node(callee)
         assert callee is None or isinstance(callee, Constructor)
-        return self.residual.construct(callee, fields, type_of(node), node.span, code)
+        place = around.types.span(expr)
+        return self.residual.construct(callee, fields, around.type(expr), place, code)
 
     def _operator(self, expr: Call, around: Activation, code: BlockBuilder) -> Value:
         call = self._with_atoms(expr, around)

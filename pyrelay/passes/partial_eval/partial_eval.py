@@ -66,15 +66,17 @@ def partially_evaluated(
     """
     operators = Operators(evaluate, opaque, fast_math=fast_math)
     steps = 0
-    for _ in range(MAX_ROUNDS):
-        residual, steps = _round(module, entry, operators, steps)
+    for rounds in range(MAX_ROUNDS):
+        residual, steps = _round(module, entry, operators, steps, rounds)
         if _is_equal(module, residual):
             return module
         module = residual
     return module
 
 
-def _round(module: Module, entry: str, operators: Operators, steps: int) -> tuple[Module, int]:
+def _round(
+    module: Module, entry: str, operators: Operators, steps: int, rounds: int
+) -> tuple[Module, int]:
     """Return the residual program without dead code, and the steps of this round and those before
     it. What variants return is unknown to their callers; one that turns out not to reach itself is
     unfolded in the next round."""
@@ -82,7 +84,7 @@ def _round(module: Module, entry: str, operators: Operators, steps: int) -> tupl
         whole = first_order(module, entry)
     except NotFirstOrder:
         whole = module
-    specialiser = Specialiser(promote_refs(whole), operators, steps)
+    specialiser = Specialiser(promote_refs(whole), operators, steps, rounds)
     residual, forwarders = specialiser.module(entry)
     direct = inline_calls(residual, forwarders)
     left = remove_dead(promote_refs(remove_dead(direct, entry)), entry)

@@ -56,9 +56,10 @@ from .values import (
 )
 
 MAX_CALLS: Final = 4_000
-"""How many calls an attempt may make."""
-MAX_EMITTED: Final = 4_000
-"""How many operations an attempt may emit."""
+"""How many calls an attempt may make, and operations emit. One that makes more is abandoned, and
+the next may make half as many, so recursion that never ends wastes no more than two."""
+FEWEST_CALLS: Final = 100
+"""How many calls abandoned attempts must have left for another one."""
 MAX_UNFOLDED: Final = 500
 """Up to how many nodes, with all that they call, functions are unfolded for unknown arguments."""
 MAX_VARIANTS: Final = 64
@@ -67,7 +68,7 @@ MAX_WEIGHT: Final = 1_000
 """How many parts a known argument may have that a variant is for; larger data is passed."""
 MAX_OPERATIONS: Final = 20_000
 """How many operations all residual functions may have before nothing is unfolded any more."""
-MAX_STEPS: Final = 400_000
+MAX_STEPS: Final = 200_000
 """How many nodes are evaluated, in all rounds, before nothing is unfolded any more."""
 
 
@@ -137,8 +138,10 @@ class _Site:
 class Specialiser:
     """Makes the residual functions of a program."""
 
-    def __init__(self, module: Module, operators: Operators, steps: int = 0) -> None:
-        """`steps` is how many nodes earlier rounds have evaluated."""
+    def __init__(
+        self, module: Module, operators: Operators, steps: int = 0, rounds: int = 0
+    ) -> None:
+        """`steps` is how many nodes earlier rounds have evaluated, `rounds` how many there were."""
         self._module: Final = module
         self._effects: Final = effects_of(module)
         self._residual: Final = Residual(module.adts)
@@ -155,6 +158,8 @@ class Specialiser:
         self._counts: Final = Counter[str]()
         self._pending: Final = deque[Variant]()
         self._attempts: Final[dict[int, _Attempt]] = {}
+        self._allowance = 2 * MAX_CALLS >> rounds
+        """How many calls attempts may still make that come to nothing; each has half of it."""
         self._failed: Final[dict[tuple[str, Key], tuple[Value, ...]]] = {}
         self._values: Final[dict[tuple[str, Key], Known]] = {}
         self._root: Variant | None = None
@@ -304,7 +309,8 @@ class Specialiser:
             return self._specialised(site, self._failed[key], code, tail)
         root = self._root
         is_inside = root is not None and self._group[root.of] == group
-        if is_inside or self._is_exhausted or not any(map(is_static, site.args)):
+        is_spent = self._is_exhausted or self._allowance < FEWEST_CALLS
+        if is_inside or is_spent or not any(map(is_static, site.args)):
             return self._specialised(site, site.args, code, tail)
         return (yield self._attempted(site, around, code, tail))
 
@@ -338,7 +344,9 @@ class Specialiser:
         """Go on with an attempt at a call inside it; abandon it where it may not end."""
         attempt.calls += 1
         emitted = self._residual.operations - attempt.started
-        if attempt.calls > MAX_CALLS or emitted > MAX_EMITTED or self._is_exhausted:
+        most = self._allowance // 2
+        if attempt.calls > most or emitted > most or self._is_exhausted:
+            self._allowance -= min(attempt.calls, most)
             raise _Abandoned(attempt)
         nearest: Activation | None = around
         while nearest is not None and nearest.name != site.name:
