@@ -60,6 +60,7 @@ from pyrelay.operators.builder import Builder, Value
 from pyrelay.operators.table import BY_NAME
 from pyrelay.text.printer import to_text
 from tests.cell_steps import CellSteps
+from tests.data_steps import DataSteps
 from tests.output_steps import OutputSteps
 from tests.program_scopes import Scope
 
@@ -177,6 +178,7 @@ class _Maker:
             self._loop,
             self._recursion,
             self._fold,
+            *DataSteps(self, dtype, self._adts, self._functions).all,
         ]
         self.steps: list[Step] = straight + (control_steps if control else [])
         self._cells = CellSteps(self, dtype, self._adts) if effects else None

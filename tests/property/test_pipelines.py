@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyrelay.infer import infer
@@ -132,11 +132,19 @@ def pipeline(program: Program, names: list[str]) -> tuple[Module, Loss]:
     return module, reference
 
 
+SUM = Program(
+    infer(parse_module(f"def @main[N: Dim, M: Dim]({PARAMS}) {{ tanh(sum(%a)) }}")),
+    {"N": 1, "M": 3},
+    number=4,
+    flag=True,
+    seed=1,
+)
 FEW = settings(max_examples=settings().max_examples // 5)
 PIPELINES = st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=3)
 
 
 @FEW
+@example(SUM, ["grad", "vjp", "grad"], "partial evaluation")
 @given(programs(4, differentiable=True), PIPELINES, st.sampled_from(list(PASSES)))
 def test_a_pipeline_is_what_autograd_finds(program: Program, names: list[str], last: str) -> None:
     module, reference = pipeline(program, names)

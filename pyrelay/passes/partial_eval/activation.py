@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -10,8 +10,8 @@ from ...analysis.callee import Callee
 from ...analysis.matching import Matching
 from ...analysis.retype import Retyping
 from ...ir.expr import Expr, Var, type_of
-from ...ir.types import Substitution, Type
-from .values import Value
+from ...ir.types import Substitution, TupleType, Type
+from .values import Known, Made, Value
 
 
 @final
@@ -41,10 +41,22 @@ class Activation:
         self._own_sizes: Final = set(callee.own_sizes)
         """The sizes that it may still find, of a value that is known."""
 
-    def learn(self, ty: Type, actual: Type) -> None:
-        """Let the sizes that a pattern finds in a value be those of the value."""
+    def learn_from(self, bound: Iterable[tuple[Var, Value]]) -> None:
+        """Let the sizes that parameters or a pattern find in values be those of the values. Fields
+        of a tuple have types of their own: that of the tuple may name sizes that nothing shows."""
         met = Matching()
-        met.match(ty, actual)
+        pending = [(type_of(var), value) for var, value in bound][::-1] if self._own_sizes else []
+        while pending:
+            ty, value = pending.pop()
+            match ty, value:
+                case TupleType(parts), Made(constructor=None, fields=fields):
+                    pending += reversed(list(zip(parts, fields, strict=True)))
+                case _, Known():
+                    pass
+                case _ if value.atom.ty is not None:
+                    met.match(ty, value.atom.ty)
+                case _:
+                    pass
         found = {n: d for n, d in met.dims.items() if n in self._own_sizes}
         if found:
             self._own_sizes.difference_update(found)

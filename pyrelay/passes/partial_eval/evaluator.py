@@ -416,9 +416,7 @@ class Evaluator:
 
     def _bind(self, each: Projected, around: Activation, code: BlockBuilder) -> None:
         """Let the variables of a pattern have the known parts of the value that it matches."""
-        for var, value in each.bound:
-            if value.atom.ty is not None and not isinstance(value, Known):
-                around.learn(type_of(var), value.atom.ty)
+        around.learn_from(each.bound)
         for var, value in each.bound:
             found = value
             if isinstance(value, Unknown):

@@ -379,7 +379,9 @@ class Specialiser:
         because = f"inlined from `{site.name}`"
         inside = Activation(site.name, callee, change, site.args, around, because)
         inside.level = site.level
-        for param, value in zip(callee.function.params, site.args, strict=True):
+        pairs = list(zip(callee.function.params, site.args, strict=True))
+        inside.learn_from(pairs)
+        for param, value in pairs:
             self._evaluator.assign(param, value, inside, code)
         return (yield self._evaluator.body(callee.function.body, inside, code, tail=tail))
 

@@ -173,15 +173,16 @@ class Batches:
     # Values.
 
     def repeated(self, value: Value, ty: Type, mask: Mask, count: Dim) -> Value:
-        """Return a value with all tensors batched, those that are not repeated without copying."""
+        """Return a value with all tensors batched, those that are not repeated without copying.
+        `ty` may name sizes that only data knows: those of a tensor are in its own type."""
         builder = value.builder
         match ty:
             case TupleType(fields):
                 assert isinstance(mask, tuple)
                 each = enumerate(zip(fields, mask, strict=True))
                 return builder.tuple([self.repeated(value[i], t, m, count) for i, (t, m) in each])
-            case TensorType(shape) if not mask:
-                return value.expand((count, *shape))
+            case TensorType() if not mask:
+                return value.expand((count, *value.shape))
             case SizeType() if not mask:
                 return value.expand((count,))
             case AdtType() if not mask and self.holds_tensors(ty):
