@@ -116,8 +116,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compile_time.py
 	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python -m benchmarks.accuracy
-	$(BIN)/python benchmarks/maml.py
-	$(BIN)/python benchmarks/vmap.py
+	$(BIN)/python -m benchmarks.transforms
 	$(BIN)/python benchmarks/specialise.py
 	$(BIN)/python benchmarks/gpu.py
 

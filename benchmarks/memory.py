@@ -15,6 +15,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,14 +40,14 @@ def candidate_of(case: Case, name: str) -> Candidate:
     return eager(case, args) if name == "torch" else ours(case, args, "c")
 
 
-def growth(case: Case, name: str) -> int:
-    """Return how many bytes the process grows by at the peak of some steps."""
-    _train(case, name)
+def growth_of(work: Callable[[], None]) -> int:
+    """Return how many bytes the process grows by at the peak of some work that it has done."""
+    work()
     with ThreadPoolExecutor(1) as thread:
         thread.submit(int).result()  # the thread begins
         before = _resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        thread.submit(_train, case, name).result()
+        thread.submit(work).result()
     return _resident("VmHWM") - before
 
 
@@ -90,6 +91,6 @@ def main(words: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         (chosen,) = (case for case in CASES if case.name == sys.argv[2])
-        print(growth(chosen, sys.argv[3]))
+        print(growth_of(lambda: _train(chosen, sys.argv[3])))
     else:
         main(sys.argv[1:])

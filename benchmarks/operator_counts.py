@@ -2,8 +2,9 @@
 
 Counts the operators of a gradient, a tangent and a product with the Hessian, over those of the
 value, for a list, a balanced tree, a comb (a tree as deep as it has nodes) and a loop that indexes
-a vector, at 50 to 3,200 elements: these ratios stay the same as data grow. Prints a table, and with
-`--plot FILE` draws it for the documentation.
+a vector, at 50 to 3,200 elements: these ratios stay the same as data grow. Counts those of the
+value and of the gradient mapped over a batch of weights, too: they are as many for any batch.
+Prints tables, and with `--plot FILE` draws them for the documentation.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from pyrelay import Dim, Tensor, float64, relay
 
 N = Dim("N")
 SIZES: Final = (50, 100, 200, 400, 800, 1600, 3200)
+BATCHES: Final = (1, 4, 16, 64, 256, 1024)
+MAPPED_SIZE: Final = 50
+"""The elements of the data that a batch shares."""
 
 
 @dataclass(frozen=True)
@@ -138,32 +142,49 @@ def runs(program: Program, size: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def counts(program: Program, size: int) -> dict[str, int]:
-    """Return how many operators the value and each derivative take."""
+def mapped_runs(program: Program, batch: int) -> dict[str, Callable[[], Any]]:
+    """Return the value and the gradient mapped over a batch of weights, as calls."""
+    data, w = program.data(MAPPED_SIZE), torch.linspace(0.1, 0.9, batch, dtype=torch.float64)
+    value = relay.vmap(program.function, in_axes=(None, 0))
+    gradient = relay.vmap(relay.grad(program.function, wrt="w"), in_axes=(None, 0))
+    return {"vmap": lambda: value(data, w), "vmap of gradient": lambda: gradient(data, w)}
+
+
+def counts(given: dict[str, Callable[[], Any]]) -> dict[str, int]:
+    """Return how many operators each call takes."""
     found: dict[str, int] = {}
-    for name, run in runs(program, size).items():
-        run()  # compiles
+    for name, run in given.items():
+        for _ in range(3):  # compiles, and prepares direct calls
+            run()
         with Count() as count:
             run()
         found[name] = count.operators
     return found
 
 
-def plot(rows: dict[str, list[dict[str, int]]], path: Path) -> None:
-    """Draw the counts over that of the value, a panel for each program."""
+def plot(
+    rows: dict[str, list[dict[str, int]]], mapped: dict[str, list[dict[str, int]]], path: Path
+) -> None:
+    """Draw the counts over that of the value, a panel for each program, above those by batch."""
     import matplotlib.pyplot as plt
 
-    figure, panels = plt.subplots(1, len(rows), figsize=(12, 3), sharey=True)
-    for panel, (name, found) in zip(panels, rows.items(), strict=True):
+    figure, panels = plt.subplots(2, len(rows), figsize=(12, 5.5), sharey="row")
+    for above, below, name in zip(*panels, rows, strict=True):
         for derivative in ("hvp", "gradient", "jvp"):
-            ratios = [c[derivative] / c["value"] for c in found]
-            panel.plot(SIZES, ratios, marker="o", markersize=3, label=derivative)
-        panel.set_title(name)
-        panel.set_xscale("log")
-        panel.set_xlabel("elements")
-        panel.set_ylim(bottom=0)
-    panels[0].set_ylabel("operators / those of the value")
-    panels[-1].legend()
+            ratios = [c[derivative] / c["value"] for c in rows[name]]
+            above.plot(SIZES, ratios, marker="o", markersize=3, label=derivative)
+        above.set_title(name)
+        above.set_xlabel("elements")
+        for kind in ("vmap of gradient", "vmap"):
+            numbers = [c[kind] for c in mapped[name]]
+            below.plot(BATCHES, numbers, marker="o", markersize=3, label=kind)
+        below.set_xlabel(f"batch, over {MAPPED_SIZE} elements")
+        for panel in (above, below):
+            panel.set_xscale("log")
+            panel.set_ylim(bottom=0)
+    for row, label in zip(panels, ("operators / those of the value", "operators"), strict=True):
+        row[0].set_ylabel(label)
+        row[-1].legend()
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
 
@@ -173,13 +194,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plot", type=Path)
     path = parser.parse_args().plot
-    rows = {name: [counts(p, size) for size in SIZES] for name, p in PROGRAMS.items()}
+    rows = {name: [counts(runs(p, size)) for size in SIZES] for name, p in PROGRAMS.items()}
+    mapped = {n: [counts(mapped_runs(p, batch)) for batch in BATCHES] for n, p in PROGRAMS.items()}
     for name, found in rows.items():
         for size, count in zip(SIZES, found, strict=True):
             ratios = (f"{k} {v / count['value']:6.3f}" for k, v in count.items() if k != "value")
             print(f"{name:14} {size:5}  value {count['value']:6}  {'  '.join(ratios)}")
+    for name, found in mapped.items():
+        for batch, count in zip(BATCHES, found, strict=True):
+            numbers = "  ".join(f"{k} {v:5}" for k, v in count.items())
+            print(f"{name:14} batch {batch:5}  {numbers}")
     if path is not None:
-        plot(rows, path)
+        plot(rows, mapped, path)
 
 
 if __name__ == "__main__":

@@ -29,17 +29,22 @@ HALF = settings(max_examples=settings().max_examples // 2)
 
 
 def expanded(program: Program, text: str) -> Module:
-    """Return the program with a function of a text, its transforms expanded. Not every data type
-    can differ in the elements of a batch: what is refused is no example."""
+    """Return the program with a function of a text, its transforms expanded."""
     bare = to_text(program.module).replace(", typed]", "]", 1)
-    try:
-        module = expand_transforms(to_anf(infer(parse_module(bare + text))))
-    except CheckError as error:
-        if set(error.codes) != {"RL321"}:
-            raise
-        reject()
+    module = unless_refused(to_anf(infer(parse_module(bare + text))))
     verify(module, Stage.DERIVED)
     return module
+
+
+def unless_refused(module: Module) -> Module:
+    """Return a module with its transforms expanded. Not all data can differ in the elements of a
+    batch, nor in those of a batch of batches: what is refused is no example."""
+    try:
+        return expand_transforms(module)
+    except CheckError as error:
+        if not {"RL320", "RL321"}.issuperset(error.codes):
+            raise
+        reject()
 
 
 def parameters(program: Program, batched: tuple[bool, ...] = (False,) * 5) -> tuple[str, str]:
