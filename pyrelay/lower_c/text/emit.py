@@ -29,7 +29,7 @@ _WORDS: Final = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
     "union unsigned void volatile while bool true false asm typeof linux unix main OVER FIRST "
-    "RELAY NULL n run given begin end at args row along first last lane u "
+    "RELAY NULL n run given begin end at args row along piece first last lane u "
     "several whole left EACH_OF EACH_2 EACH_4 EACH_8 LET_2 LET_4 LET_8 LANES_LEFT "
     "OVER_SEVERAL OVER_LONG exp log sin cos tan "
     "tanh sinh cosh asin acos atan erf floor ceil abs pow sqrt fabs round trunc fmod gamma y0 "

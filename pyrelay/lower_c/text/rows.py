@@ -4,6 +4,9 @@ Where what is read lies along the reduced dims, the lanes of a vector are places
 row ends with its lanes combined. Where it lies along the kept dims, as in the sum of the columns of
 a matrix, each lane is a row of its own.
 
+One row that is as long as a tensor is divided into pieces, which threads reduce beside each other;
+what they find is stored and combined at the end. The pieces are the same for any number of threads.
+
 A row is gone through once for each stage, and once more for reductions that other backends make
 online (`kernels.plans.reductions`): it is in the cache by then, and the sums are exact differences
 from means and maxima. Functions that a later loop needs again are kept (`rereading`).
@@ -16,7 +19,7 @@ from typing import Final, final
 
 from ...ir.dims import ONE, Dim, product
 from ...ir.types import bool_, int64, is_float
-from ...kernels.calling import Layout
+from ...kernels.calling import Layout, Scratch
 from ...kernels.groups import Group
 from ...kernels.places import linear, steps_of
 from ...kernels.plans.code import Axis
@@ -31,6 +34,10 @@ from .emit import KernelText
 from .kernel import Kernel
 from .loops import Nest, dims_of, indented, merged, recovered
 from .rereading import Kept, Loop, kept_of, loops_of
+
+_PIECE: Final = 1 << 14
+"""The elements of a piece of a row that is divided: more than a thread takes a microsecond for, and
+so few that they are in a core's cache."""
 
 _ROW: Final = "%row"
 _ALONG: Final = "%along"
@@ -50,12 +57,22 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
     reductions = [r for stage in plan.stages for r in stage]
     if reduced and not any(r.is_pair for r in reductions):
         kernel.at_once = vectors_at_once(kernel.terms, plan.roots, least=4)
-    lines = go_through(kernel, plan, kept, reduced)
-    length = kernel.dims.size(plan.reduced)
     each = cost_along(plan.supplier.terms, plan.roots, [name for name, _ in reduced])
+    row = _Pass(kernel, plan, kept, reduced, {})
+    if row.is_divided:
+        pieces, lines = row.pieces()
+        count = str(kernel.dims.size(_count_of_pieces(plan.reduced)))
+        kernel.loop("_pieces", count, each * _PIECE, pieces)
+        kernel.loop("", "1", _PIECE, lines)
+        return kernel.finish()
+    length = kernel.dims.size(plan.reduced)
     cost = f"{each} * {length.inside(7)}"
-    kernel.loop("", str(kernel.dims.size(plan.kept)), cost, lines)
+    kernel.loop("", str(kernel.dims.size(plan.kept)), cost, row.lines())
     return kernel.finish()
+
+
+def _count_of_pieces(length: Dim) -> Dim:
+    return (length + (_PIECE - 1)) // _PIECE
 
 
 def go_through(
@@ -144,6 +161,59 @@ class _Pass:
     def lines(self) -> list[str]:
         """Return the loop over rows from `begin` to `end`."""
         return self._columns() if self._is_column else self._by_row()
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the pass is one row, long enough for several threads, that is gone through once
+        and leaves nothing but what its elements combine to."""
+        length, loops = self._plan.reduced.constant, loops_of(self._plan)
+        if self._kept or len(self._reduced) != 1 or len(loops) != 1 or loops[0].stored:
+            return False
+        are_numbers = all(not r.is_pair and r.dtype != bool_ for r in loops[0].reductions)
+        return are_numbers and (length is None or length >= 2 * _PIECE)
+
+    def pieces(self) -> tuple[list[str], list[str]]:
+        """Return the loop over the pieces of a row, and what combines them."""
+        kernel, (loop,) = self._kernel, loops_of(self._plan)
+        piece, row = (Block(kernel, self._axes, None) for _ in range(2))
+        for reduction in loop.reductions:
+            self._start(piece, reduction)
+        name = self._reduced[0][0]
+        inner = Block(kernel, self._axes, name, piece, name)
+        self._body(inner, 0, loop, ())
+        piece.lines.extend(kernel.over(self._along[0], "first", "last", inner.lines))
+        count = _count_of_pieces(self._plan.reduced)
+        for number, reduction in enumerate(loop.reductions):
+            room = Scratch(number, reduction.dtype, (count * kernel.lanes,))
+            pointer = kernel.argument(room, f"{reduction.reduced.var.name}_pieces")
+            self._stored_apart(piece, row, reduction, Text(f"{pointer} + piece * {kernel.lanes}"))
+        for stored in self._plan.stored_for_rows:
+            row.store(stored.store)
+        pieces = [
+            "for (int64_t piece = begin; piece < end; piece++) {",
+            f"    const int64_t first = piece * {_PIECE};",
+            f"    const int64_t last = relay_least_i64(first + {_PIECE}, {self._length});",
+            *indented(piece.lines),
+            "}",
+        ]
+        return pieces, row.lines
+
+    def _stored_apart(self, piece: Block, row: Block, reduction: Reduction, place: Text) -> None:
+        """Write how the accumulator of a piece is stored, and how a row combines all of them."""
+        kernel, dtype = self._kernel, reduction.dtype
+        (total,) = self._totals[reduction]
+        found = self._together(piece, reduction, total)
+        piece.line(f"{call(kernel.function('store', dtype), place, found)};")
+        whole = kernel.fresh(f"{reduction.reduced.var.name}_total")
+        start = row.constant(identity(reduction), dtype)
+        row.line(row.declared(kernel.vector(dtype), whole, start))
+        stored = call(kernel.function("load", dtype), place)
+        count = kernel.dims.size(_count_of_pieces(self._plan.reduced))
+        row.line(f"for (int64_t piece = 0; piece < {count}; piece++)")
+        row.line(f"    {whole} = {self._combined(reduction, Text(whole), stored)};")
+        for term in reduction.results:
+            row.set_axes(term, [])
+        self._put_result(row, reduction, self._folded(row, reduction, whole))
 
     def _by_row(self) -> list[str]:
         """Return the loop with lanes along a row."""
@@ -325,6 +395,10 @@ class _Pass:
             text = row.reference(total)
         else:
             text = self._folded(row, reduction, self._together(row, reduction, total))
+        self._put_result(row, reduction, text)
+
+    def _put_result(self, row: Block, reduction: Reduction, text: Text) -> None:
+        """Write the result of a reduction, given what its elements combine to."""
         if reduction.reduced.combine == "mean":
             text = infix(text, "/", Text(f"({element_of(reduction.dtype).c}){self._length.atom}"))
         assert reduction.value is not None

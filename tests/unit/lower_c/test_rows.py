@@ -12,7 +12,8 @@ from tests.kernels.row_sources import (
     LAYER_NORM,
     SOFTMAX,
 )
-from tests.unit.lower_c.running import check, text
+from tests.unit.kernels.kernels import kernel as kernel_of
+from tests.unit.lower_c.running import check, run, text
 
 KINDS = """def @kinds[N: Dim, M: Dim](%x: Tensor[(N, M), {dtype}]) {{
     (sum(%x, dim=(1,)), amax(%x, dim=(1,)), amin(%x, dim=(1,)), argmax(%x, dim=1),
@@ -97,3 +98,37 @@ def test_nan_is_the_largest_and_the_smallest() -> None:
     x[3] = 1.0
     check(KINDS.format(dtype="float32"), x)
     check(KINDS.format(dtype="float32"), x.T.contiguous().T)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("length", [0, 1, 16383, 16384, 16385, 40000])
+def test_a_tensor_is_reduced_in_pieces(dtype: str, length: int) -> None:
+    x = torch.randint(0, 4, (length,)).to(getattr(torch, dtype))
+    check(f"def @sum[N: Dim](%x: Tensor[(N,), {dtype}]) {{ sum(%x) }}", x)
+    if not length:
+        return
+    program = f"""def @all[N: Dim](%first: Tensor[(N,), {dtype}]) {{
+        (amax(%first), amin(%first), sum(%first * %first))
+    }}"""
+    check(program, x)
+    assert "all_pieces_part" in text(program)
+
+
+def test_a_piece_that_is_not_a_number_decides() -> None:
+    x = torch.randn(50_000)
+    x[20_000] = torch.nan
+    program = "def @all[N: Dim](%x: Tensor[(N,), float32]) { (mean(%x), amax(%x)) }"
+    check(program, x)
+
+
+def test_pieces_are_the_same_for_any_number_of_threads() -> None:
+    x, program = torch.randn(200_000), "def @s[N: Dim](%x: Tensor[(N,), float32]) { sum(%x * %x) }"
+    before, found = torch.get_num_threads(), list[torch.Tensor]()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(run(kernel_of(program), [x]))
+    finally:
+        torch.set_num_threads(before)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
