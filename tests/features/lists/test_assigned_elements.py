@@ -114,10 +114,10 @@ def element_that_is_multiplied_where_it_is(args: list[Pair]) -> Pair:
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (element_that_is_written, "the tensor in `first` may also be held elsewhere"),
-        (list_under_two_names, "the list in `xs` may also be held elsewhere"),
-        (list_of_the_caller, "the list in `args` may also be held elsewhere"),
-        (element_that_is_multiplied_where_it_is, "an item of `xs` may also be held elsewhere"),
+        (element_that_is_written, "the tensor in `first` may have an alias"),
+        (list_under_two_names, "the list in `xs` may have an alias"),
+        (list_of_the_caller, "the list in `args` may have an alias"),
+        (element_that_is_multiplied_where_it_is, "an item of `xs` may have an alias"),
     ],
 )
 def test_what_python_would_change_under_another_name_is_refused(
