@@ -46,6 +46,13 @@ def rows_type(ty: Type, mask: Mask, count: Dim) -> Type:
             raise AssertionError(ty)
 
 
+def has_rows(ty: Type) -> bool:
+    """Return whether values of a type may lie side by side: tensors, and tuples of them."""
+    if isinstance(ty, TupleType):
+        return all(map(has_rows, ty.fields))
+    return isinstance(ty, TensorType | SizeType)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Rows:

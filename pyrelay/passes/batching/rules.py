@@ -30,7 +30,7 @@ from ...operators.primitive.reduce import all_
 from ...operators.primitive.scan import cumprod, cumsum
 from ...operators.tiers import Body, body_of
 from . import images, indexing, products, random, views
-from .rows import Mask, Rows, Rule, is_any, rows_type
+from .rows import Mask, Rows, Rule, has_rows, is_any, rows_type
 
 
 def batched(
@@ -39,6 +39,8 @@ def batched(
     """Return a call of an operator on `count` rows at once, the rows of its value along the first
     dim; None where no rule gives it."""
     assert isinstance(call.callee, Op)
+    if not has_rows(type_of(call)):
+        return None
     rows = Rows(builder, call, operands, is_row, count)
     wanted = rows_type(type_of(call), True, count)
     for rule in rules_of(call.callee):

@@ -34,6 +34,7 @@ from ...ir.op import Op
 from ...ir.traverse import Steps
 from ...ir.types import BOOL, AdtType, RefType, TupleType, Type, show
 from ...operators.builder import Builder, Value
+from ...operators.host.shadow import shadow
 from ..batching import batched, rows
 from ..batching.rows import Rows
 from .arms import Arm, Arms, Fits, Holds, Test, subject
@@ -63,7 +64,12 @@ class Instances(Protocol):
         ...
 
     def cell(self, ty: RefType, mask: Mask) -> Mask:
-        """Return what is batched in cells of a type, which grows by `mask`."""
+        """Return what is batched in cells of a type, sizes aside, which grows by `mask`."""
+        ...
+
+    def has_batched_shadows(self, name: str) -> bool:
+        """Return whether a function, or one that it calls, finds shadows of cells that hold a
+        cotangent for each element, though nothing that it takes does."""
         ...
 
     def report(self, problem: Problem) -> None:
@@ -148,6 +154,8 @@ class Body:
                 raise AssertionError(f"no first-order code: {type(expr).__name__}")
 
     def _operator(self, call: Call, op: Op, frame: Frame) -> Found:
+        if op is shadow:
+            return self._shadow(call, frame)
         ty, builder = type_of(call), frame.builder
         values: list[Value] = []
         masks: list[rows.Mask] = []
@@ -199,7 +207,8 @@ class Body:
         found = [frame.find(a) for a in call.args]
         masks = tuple(m for _, m in found)
         atoms = tuple(v.atom for v, _ in found)
-        if not any(map(is_any, masks)):
+        is_same = not any(map(is_any, masks))
+        if is_same and not self._instances.has_batched_shadows(callee.name):
             return replace(call, args=atoms), self._forms.none(type_of(call))
         name, mask = self._instances.callee(callee.name, masks)
         size = frame.builder.size(frame.count)
@@ -248,6 +257,17 @@ class Body:
                 return builder.unit(), ()
             case _:
                 assert_never(expr)
+
+    def _shadow(self, call: Call, frame: Frame) -> Found:
+        """Return the shadow of a cell, which holds a cotangent for each element if any is written
+        to such a shadow."""
+        ty = type_of(call)
+        assert isinstance(ty, RefType)
+        (run, _), (cell, in_cell), (zero, mask) = map(frame.find, call.args)
+        own = self._forms.full(ty) if is_any(in_cell) else self._forms.none(ty)
+        wanted = self._instances.cell(ty, own)
+        held = self._batches.widened(zero, ty.value, mask, wanted, frame.count)
+        return frame.builder.call(shadow, (run, cell, held)), wanted
 
     # Branches.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from ...analysis.call_graph import reachable
 from ...analysis.dim_availability import shown, sizes_in
 from ...diagnostics.catalogue.batching import BatchedResult
 from ...diagnostics.diagnostic import Problem
@@ -19,7 +20,7 @@ from ...ir.derived_types.batch_dims import axes_of, with_batch
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Batching, Call, Expr, Function, Rule, Var, type_of
 from ...ir.names import Names
-from ...ir.traverse import run
+from ...ir.traverse import post_order, run
 from ...ir.types import (
     FnType,
     RefType,
@@ -31,9 +32,11 @@ from ...ir.types import (
 )
 from ...operators.builder import Builder, Value
 from ...operators.host.failing import check
+from ...operators.host.shadow import shadow
 from ...operators.host.sizes import as_size
 from ...operators.primitive.compare import greater_equal
 from ...operators.primitive.view import permute
+from ..deriving.cotangents.cells import without_sizes
 from ..deriving.deriver import Wanted, own_params, plain_name
 from ..deriving.ruled import rule_of, without_rules
 from .body import Body
@@ -73,7 +76,9 @@ class Vectorizer:
         self._names: Final[dict[_Key, str]] = {}
         self._joins: Final[dict[tuple[_Key, Expr], Mask]] = {}
         self._results: Final[dict[_Key, Mask]] = {}
-        self._cells: Final[dict[RefType, Mask]] = {}
+        self._cells: Final[dict[Type, Mask]] = {}
+        self._shadows: Final[dict[str, set[Type]]] = {}
+        """The types of the shadows that functions find, in what they call too."""
         self._done: Final[set[_Key]] = set()
         self._pending: dict[_Key, None] = {}
         self._current: _Key | None = None
@@ -120,13 +125,29 @@ class Vectorizer:
         return found
 
     def cell(self, ty: RefType, mask: Mask) -> Mask:
-        """Return what is batched in cells of a type, which grows by `mask`."""
-        known = self._cells.get(ty, mask)
+        """Return what is batched in cells of a type, sizes aside, which grows by `mask`."""
+        place = without_sizes(ty)
+        known = self._cells.get(place, mask)
         found = joined(known, mask)
-        if ty not in self._cells or found != known:
+        if place not in self._cells or found != known:
             self._has_changed = self._has_changed or is_any(found)
-            self._cells[ty] = found
+            self._cells[place] = found
         return found
+
+    def has_batched_shadows(self, name: str) -> bool:
+        """Return whether a function, or one that it calls, finds shadows of cells that hold a
+        cotangent for each element, though nothing that it takes does."""
+        if not any(map(is_any, self._cells.values())):
+            return False
+        if name not in self._shadows:
+            functions = self._store.functions
+            self._shadows[name] = {
+                without_sizes(type_of(node))
+                for reached in reachable(functions, (name,))
+                for node in post_order(functions[reached].body)
+                if isinstance(node, Call) and node.callee is shadow
+            }
+        return any(is_any(self._cells.get(ty, False)) for ty in self._shadows[name])
 
     def report(self, problem: Problem) -> None:
         """Take note of what cannot be batched."""

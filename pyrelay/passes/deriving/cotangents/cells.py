@@ -117,9 +117,13 @@ class CellUse:
         # A cell's type object is met again and again, and may be as large as a model.
         known = self._plain.get(id(ty))
         if known is None or known[0] is not ty:
-            plain = map_type(ty, lambda t: INT if isinstance(t, SizeType) else None, lambda _: ZERO)
-            known = self._plain[id(ty)] = (ty, plain)
+            known = self._plain[id(ty)] = (ty, without_sizes(ty))
         return known[1]
+
+
+def without_sizes(ty: Type) -> Type:
+    """Return a type with every size left out, by which cells are told apart."""
+    return map_type(ty, lambda t: INT if isinstance(t, SizeType) else None, lambda _: ZERO)
 
 
 @final
