@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...ir.expr import (
@@ -34,15 +35,29 @@ if TYPE_CHECKING:
 def elements_of(items: Expr, count: int, span: Span) -> Expr:
     """Return the elements of a list as a tuple; the program stops where it has more or fewer."""
     parts = tuple(Var("element", span=span) for _ in range(count))
+    whole = _list_of([BindPattern(part, span=span) for part in parts], span)
+    found = [Clause(whole, Tuple(parts, span=span))]
+    for fewer in range(count):
+        pattern = _list_of([Wildcard(span=span)] * fewer, span)
+        found.append(Clause(pattern, _failure(str(fewer), fewer, count, span)))
+    found.append(Clause(Wildcard(span=span), _failure(f"more than {count}", count, count, span)))
+    return Match(items, tuple(found), span=span)
+
+
+def _list_of(elements: Sequence[Pattern], span: Span) -> Pattern:
+    """Return the pattern of a list of as many elements."""
     pattern: Pattern = ConstructorPattern(LIST, "Nil", (), span=span)
-    for part in reversed(parts):
-        fields = (BindPattern(part, span=span), pattern)
-        pattern = ConstructorPattern(LIST, "Cons", fields, span=span)
-    noun = "element" if count == 1 else "elements"
-    message = f"a list that is assigned to {count} names has {count} {noun}"
-    other = Call(fail, (), {"message": message}, span=span)
-    clauses = (Clause(pattern, Tuple(parts, span=span)), Clause(Wildcard(span=span), other))
-    return Match(items, clauses, span=span)
+    for element in reversed(elements):
+        pattern = ConstructorPattern(LIST, "Cons", (element, pattern), span=span)
+    return pattern
+
+
+def _failure(length: str, elements: int, names: int, span: Span) -> Expr:
+    """Return what stops the program at a list of another length."""
+    noun = "element" if elements == 1 else "elements"
+    each = "name" if names == 1 else "names"
+    message = f"a list of {length} {noun} cannot be unpacked into {names} {each}"
+    return Call(fail, (), {"message": message}, span=span)
 
 
 def comes_before(pair: tuple[Expr, Expr], ty: Type, solver: Solver, span: Span) -> Expr:

@@ -178,8 +178,9 @@ def counted_to_two(xs: list[Float]) -> Float:
 def test_taking_from_an_empty_list_and_unpacking_another_length_stop_the_program() -> None:
     with pytest.raises(RunError, match="the list is empty"):
         emptied(1)
-    with pytest.raises(RunError, match="a list that is assigned to 2 names has 2 elements"):
-        counted_to_two([1.0])
+    for length, elements in ((0, "0 elements"), (1, "1 element"), (5, "more than 2 elements")):
+        with pytest.raises(RunError, match=f"a list of {elements} cannot be unpacked into 2 names"):
+            counted_to_two([1.0] * length)
 
 
 @relay
