@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, assert_never, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
+from ..ir.derived_types.differentiable import is_differentiable
 from ..ir.derived_types.jacobians import NoJacobian, jacobian_type
 from ..ir.expr import Differentiation, Rule, Transform
 from ..ir.op import Clash, Stuck
@@ -18,7 +19,6 @@ from ..ir.types import (
     TupleType,
     Type,
     TypeHole,
-    is_differentiable,
     show,
     subtypes,
 )

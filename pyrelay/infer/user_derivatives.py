@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ..diagnostics.catalogue.derivatives import RuleMismatch
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..diagnostics.diagnostic import Problem
+from ..ir.derived_types.differentiable import is_differentiable
 from ..ir.expr import Batching, Options, Rule, Transform
 from ..ir.op import Clash, Stuck
-from ..ir.types import UNIT, FnType, TupleType, Type, TypeHole, is_differentiable, show
+from ..ir.types import UNIT, FnType, TupleType, Type, TypeHole, show
 from .batching import BatchConstraint
 from .transforms import TransformConstraint
 

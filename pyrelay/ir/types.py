@@ -380,23 +380,6 @@ def substitution(params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]) ->
     return found
 
 
-def is_differentiable(ty: Type) -> bool:
-    """Return whether a value of the type can carry a cotangent: it holds a float somewhere, not
-    counting what cells hold."""
-    pending = [ty]
-    while pending:
-        match pending.pop():
-            case TypeVar() | AdtType() | FnType() as part if part not in (ITERABLE, ITERATOR):
-                return True
-            case TensorType(_, dtype) if is_float(dtype):
-                return True
-            case TupleType(fields):
-                pending += fields
-            case _:
-                pass
-    return False
-
-
 def known_dtype(ty: Type) -> DType:
     """Return the dtype of the type of a tensor or number in a typed program."""
     assert isinstance(ty, TensorType)

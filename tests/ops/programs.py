@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.ir.derived_types.differentiable import is_differentiable
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var
 from pyrelay.ir.module import Module
@@ -34,7 +35,6 @@ from pyrelay.ir.types import (
     TensorType,
     TupleType,
     Type,
-    is_differentiable,
     is_float,
 )
 from pyrelay.lower_torch.apply import apply_op

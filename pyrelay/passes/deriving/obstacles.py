@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.gradient import NothingToDifferentiate
+from ...ir.derived_types.differentiable import is_differentiable
 from ...ir.expr import Function, Var, type_of
-from ...ir.types import RefType, is_differentiable, show, subtypes
+from ...ir.types import RefType, show, subtypes
 from .deriver import plain_name
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...ir.derived_types.differentiable import is_differentiable
 from ...ir.expr import (
     Batching,
     Binding,
@@ -28,7 +29,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.op import Effect, Op
 from ...ir.traverse import let, post_order
-from ...ir.types import UNKNOWN, TupleType, is_differentiable
+from ...ir.types import UNKNOWN, TupleType
 from ...passes.simplify.promote_refs import promote_refs
 from .program import Program
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...ir.derived_types.batch_dims import NoBatch, with_batch
+from ...ir.derived_types.differentiable import is_differentiable
 from ...ir.dims import Dim
 from ...ir.expr import Batching
 from ...ir.names import Names
-from ...ir.types import TupleType, TypeVar, dim_names, is_differentiable
+from ...ir.types import TupleType, TypeVar, dim_names
 from ..types.number_places import gradient_of, together
 from .definition import Definition, DerivedFunction
 from .signature import Parameter, Signature

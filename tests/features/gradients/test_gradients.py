@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import pyrelay
-from pyrelay import relay
+from pyrelay import Float, Int, relay
 from tests.features.gradients import gradient_programs as programs
 from tests.features.gradients.gradient_programs import Add, Get, Leaf, Let, Mul, Node, Num
 from tests.property.differential.reference import Reference, gradients, tensor
@@ -174,3 +174,31 @@ def test_so_is_the_second_derivative(
     with pyrelay.options(lowering=lowering):
         found = relay.grad(relay.grad(function, wrt=place), wrt=place)(*args)
     torch.testing.assert_close(found, second.float(), rtol=1e-3, atol=1e-4)
+
+
+@relay
+def looked_up(places: list[Int], weight: Float, shift: Int | None, rows: list[list[int]]) -> Float:
+    total = 0.0 if shift is None else weight * shift
+    for place in places:
+        total += weight * weight * place
+    return total * len(rows)
+
+
+def test_lists_and_optionals_of_integers_have_no_gradient() -> None:
+    given = ([1, 2], 1.5, 4, [[1], []])
+    assert relay.grad(looked_up)(*given) == 2 * (4 + 2 * 1.5 * 3)
+    assert relay.grad(relay.grad(looked_up))(*given) == 12.0
+    value, tangent = relay.jvp(looked_up)(given, (0.5,))
+    assert (value, tangent) == (25.5, 13.0)
+    weight = torch.tensor(1.5, requires_grad=True)
+    looked_up([1, 2], weight, None, [[0]]).backward()
+    assert weight.grad == 9.0
+
+
+@relay
+def within(places: list[Int], weight: Float) -> Float:
+    return relay.grad(looked_up)(places, weight, None, [[1]])
+
+
+def test_nor_have_they_in_a_program() -> None:
+    assert within([1, 2], 1.5) == 9.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyrelay.ir.derived_types.differentiable import is_differentiable
 from pyrelay.ir.dims import Dim, DimVar
 from pyrelay.ir.types import (
     BOOL,
@@ -28,7 +29,6 @@ from pyrelay.ir.types import (
     float32,
     int32,
     int64,
-    is_differentiable,
     map_type,
     parts,
     show,
@@ -36,6 +36,7 @@ from pyrelay.ir.types import (
     subtypes,
     tensor_type,
 )
+from pyrelay.prelude.library import LIST, OPTION
 
 n, m = Dim.of("n"), Dim.of("m")
 MATRIX = tensor_type(float32, "n", 4)
@@ -163,3 +164,8 @@ def test_only_what_holds_floats_can_be_differentiated() -> None:
     assert not is_differentiable(INT)
     assert not is_differentiable(UNIT)
     assert not is_differentiable(TupleType((BOOL, STR, SizeType(n))))
+    for holder in (LIST, OPTION):
+        assert is_differentiable(AdtType(holder, (MATRIX,)))
+        assert is_differentiable(AdtType(holder, (TypeVar("T"),)))
+        assert is_differentiable(AdtType(holder, (TypeHole(0),)))
+        assert not is_differentiable(AdtType(holder, (AdtType(LIST, (INT,)),)))
