@@ -18,7 +18,7 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_shapes, expect, floating
 from ...ir.types import TensorType, Type, show
-from ..primitive import activation, compare, math
+from ..primitive import activation, arithmetic, compare, math
 from ..shared.operands import is_given
 from ..shared.reduction import gathered, paired_samples, reduced, spread
 from .declare import composite
@@ -35,7 +35,7 @@ def _bce_type(call: RuleCall) -> Type:
         TensorType(source.shape, target.dtype),
         f"`{call.op.name}` takes a target of the shape of the input",
     )
-    for i in (2, 3):
+    for i in range(2, len(call.op.operands)):
         if call.given(i):
             _weight_fits(call, i, source)
     return reduced(call, source)
@@ -129,6 +129,62 @@ binary_cross_entropy_with_logits: Final = composite(
             ),
             {"reduction": "none"},
         ),
+    ),
+)
+
+
+def _logs(x: Value) -> tuple[Value, Value]:
+    """Return the logarithms of chances and of their complements, bounded as torch's are."""
+    return arithmetic.maximum(math.log(x), -100.0), arithmetic.maximum(math.log1p(-x), -100.0)
+
+
+def _bce_of_chances_in_torch(_: Any, x: Any, target: Any, weight: Any, reduction: str) -> Any:
+    # torch's own function refuses what is no chance, for which it waits for a GPU.
+    yes, no = x.log().clamp(min=-100.0), (-x).log1p().clamp(min=-100.0)
+    each = -(target * yes + (1.0 - target) * no)
+    each = each if weight is None else each * weight
+    return each if reduction == "none" else each.mean() if reduction == "mean" else each.sum()
+
+
+def _bce_of_chances(x: Value, target: Value, weight: Value | None, reduction: str) -> Value:
+    yes, no = _logs(x)
+    each = -(target * yes + (1.0 - target) * no)
+    return gathered(each if weight is None else each * weight, reduction)
+
+
+def _bce_of_chances_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, target, weight = p.args
+    g, (yes, no) = spread(p, x), _logs(x)
+    scaled, to_weight = g, None
+    if is_given(weight):
+        each = -(target * yes + (1.0 - target) * no)
+        scaled, to_weight = g * weight, (g * each).sum_to(weight.shape)
+    to_x = (x - target) / arithmetic.maximum(x * (1.0 - x), 1e-12)
+    return scaled * to_x, scaled * (no - yes), to_weight
+
+
+_CHANCES: Final = TensorSpec((3, 4), low=0.1, high=0.9)
+
+binary_cross_entropy: Final = composite(
+    name="binary_cross_entropy",
+    doc="The cross entropy of chances, such as those of `sigmoid`, against others. Logarithms are "
+    "bounded by -100. `binary_cross_entropy_with_logits` is more precise.",
+    params=(
+        operand("input", promote=True),
+        operand("target", promote=True),
+        optional("weight"),
+        attribute("reduction", "mean", kinds.text),
+    ),
+    promotion=Promotion.FLOAT,
+    type_rule=_bce_type,
+    body=_bce_of_chances,
+    grad=_bce_of_chances_grad,
+    torch=_bce_of_chances_in_torch,
+    torch_name="nn.functional.binary_cross_entropy",
+    samples=lambda: (
+        *(Sample((_CHANCES, _CHANCES), {"reduction": r}) for r in ("mean", "sum", "none")),
+        Sample((_CHANCES, _CHANCES, TensorSpec((4,), low=0.5))),
+        Sample((TensorSpec((), low=0.1, high=0.9), TensorSpec((), low=0.1, high=0.9))),
     ),
 )
 

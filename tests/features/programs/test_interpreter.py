@@ -166,3 +166,15 @@ def test_plain_python_interprets_the_same_methods() -> None:
     power = Apply(POWER, Const(5.0)).evaluate(Environment("x", Number(2.0), None))
     assert power == Number(32.0)
     torch.testing.assert_close(run(Apply(POWER, Const(5.0)), 2.0), torch.tensor(32.0))
+
+
+def test_gradients_are_those_of_the_methods_over_torch() -> None:
+    cubic = Binary("+", Apply(POWER, Const(3.0)), Binary("*", Name("x"), Const(-4.0)))
+    absolute = IfPositive(cubic, cubic, Binary("-", Const(0.0), cubic))
+    for at in (2.5, 0.5, -1.0):
+        x = torch.tensor(at, requires_grad=True)
+        expected = absolute.evaluate(Environment("x", Number(x), None)).number()
+        expected.backward()
+        value, slope = relay.value_and_grad(run, wrt="x")(absolute, at)
+        torch.testing.assert_close(value, expected.detach())
+        torch.testing.assert_close(slope, x.grad)
