@@ -10,7 +10,13 @@ import pytest
 import torch
 
 from pyrelay import relay
-from tests.features.transforms.programs import control, matrices, vectors
+from tests.features.transforms.programs import (
+    control,
+    functions,
+    matrices,
+    structures,
+    vectors,
+)
 from tests.features.transforms.programs.case import Case
 
 # `torch.func.jvp` imports what torch itself has deprecated.
@@ -19,7 +25,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True"),
 ]
 
-CASES: Final = [*vectors.CASES, *matrices.CASES, *control.CASES]
+STRUCTURED: Final = [*control.CASES, *functions.CASES, *structures.CASES]
+"""Programs that differ in what they are made of, not in an operator."""
+
+CASES: Final = [*vectors.CASES, *matrices.CASES, *STRUCTURED]
 BATCH: Final = 3
 Given = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 """A batch of points, a direction at each, and a weight of each result."""
@@ -95,5 +104,6 @@ def test_it_is_that_of_torch(case: Case, composition: str) -> None:
 
 
 def test_there_are_as_many_programs_as_promised() -> None:
-    assert len(CASES) >= 80
+    assert len(CASES) >= 80 + len(vectors.CASES)
+    assert len(STRUCTURED) >= 60
     assert len({c.name for c in CASES}) == len(CASES)

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy
 import pytest
 import torch
 
+from tests.features.transforms.programs import functions, structures
 from tests.features.transforms.programs.case import Case
 from tests.features.transforms.test_compositions import CASES, OURS, given, ours
 
+IN_JAX: Final = [c for c in CASES if c.is_in_jax]
+LONGER: Final = {c.name for c in (*functions.CASES, *structures.CASES)}
+"""Programs that JAX unrolls, and compiles for seconds."""
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.is_in_jax], ids=lambda c: c.name)
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=[pytest.mark.slow] * (c.name in LONGER)) for c in IN_JAX],
+    ids=[c.name for c in IN_JAX],
+)
 def test_they_are_those_of_jax(case: Case) -> None:
     jax = pytest.importorskip("jax")
     f = partial(case.meaning, jax.numpy)
