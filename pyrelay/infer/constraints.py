@@ -129,13 +129,13 @@ class FlowConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""
-        if isinstance(self.expected, TupleType) and self.kind == "let":
-            actual = solver.resolve(self.actual)
+        actual, wanted = solver.resolve(self.actual), self.expected
+        if isinstance(wanted, TupleType) and self.kind == "let" and not _same_count(actual, wanted):
             value = self.value
             if isinstance(value, Call) and value.callee is unpacked:
                 value = value.args[0]
-            return explain_unpacking(self.span, len(self.expected.fields), actual, value)
-        actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
+            return explain_unpacking(self.span, len(wanted.fields), actual, value)
+        expected = solver.resolve(wanted)
         if self.kind == "cell":
             return NotACell(self.span, show(actual))
         if self.kind == "content":
@@ -144,6 +144,10 @@ class FlowConstraint:
             return NameMismatch(self.span, self.name, show(expected), show(actual))
         name = None if self.function is None else self.function.name
         return ReturnMismatch(self.span, name or "this function", show(expected), show(actual))
+
+
+def _same_count(actual: Type, wanted: TupleType) -> bool:
+    return isinstance(actual, TupleType) and len(actual.fields) == len(wanted.fields)
 
 
 @final

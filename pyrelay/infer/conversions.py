@@ -6,6 +6,7 @@ function gets one around it that converts what it takes and gives.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from ..ir.types import (
 from ..operators.captured import CapturedInteger
 from ..operators.host.sizes import as_size
 from ..operators.primitive.compare import cast
+from .listed import as_list, element_of
 from .optional import as_optional, inner_of
 
 
@@ -71,7 +73,9 @@ def converted(expr: Expr, wanted: Type | None) -> Expr:
                 return number(expr, wanted)
             return to_dtype(expr, wanted)
         case TupleType(), TupleType():
-            return _tuple(expr, actual, wanted)
+            return _tuple(expr, actual.fields, wanted.fields)
+        case TupleType(), _ if (element := element_of(wanted)) is not None:
+            return _list(expr, actual.fields, element)
         case FnType(), FnType():
             return _function(expr, actual, wanted)
         case _:
@@ -120,20 +124,34 @@ def _differs(actual: Type, wanted: Type) -> bool:
             return left != right
         case TupleType(left), TupleType(right) if len(left) == len(right):
             return any(map(_differs, left, right))
+        case TupleType(fields), AdtType():
+            return bool(fields) and element_of(wanted) is not None
         case FnType(takes, gives), FnType(given, result) if len(takes) == len(given):
             return any(map(_differs, given, takes)) or _differs(gives, result)
         case _:
             return False
 
 
-def _tuple(expr: Expr, actual: TupleType, wanted: TupleType) -> Expr:
-    value, bindings = _named(expr)
-    fields = tuple(
-        converted(TupleGet(value, i, own, span=expr.span), ty)
-        for i, (own, ty) in enumerate(zip(actual.fields, wanted.fields, strict=True))
-    )
+def _tuple(expr: Expr, actual: Sequence[Type], wanted: Sequence[Type]) -> Expr:
+    bindings, fields = _fields(expr, actual, wanted)
     ty = TupleType(tuple(map(type_of, fields)))
     return let(bindings, Tuple(fields, ty, span=expr.span))
+
+
+def _list(expr: Expr, actual: Sequence[Type], wanted: Type) -> Expr:
+    bindings, fields = _fields(expr, actual, [wanted] * len(actual))
+    return let(bindings, as_list(fields, wanted, expr.span))
+
+
+def _fields(
+    expr: Expr, actual: Sequence[Type], wanted: Sequence[Type]
+) -> tuple[list[Binding], tuple[Expr, ...]]:
+    """Return the converted fields of a tuple, and what binds it."""
+    value, bindings = _named(expr)
+    return bindings, tuple(
+        converted(TupleGet(value, i, own, span=expr.span), ty)
+        for i, (own, ty) in enumerate(zip(actual, wanted, strict=True))
+    )
 
 
 def _function(expr: Expr, actual: FnType, wanted: FnType) -> Expr:

@@ -36,6 +36,7 @@ from ..ir.types import (
     show,
 )
 from ..prelude.library import LIST, OPTION
+from .listed import element_of
 from .optional import inner_of
 from .solver import Solver
 
@@ -65,10 +66,10 @@ class PatternConstraint:
         value, literal = solver.shallow(self.value), isinstance(self.pattern, LiteralPattern)
         if literal and isinstance(value, TypeHole) and not solver.settling:
             raise Stuck(value)  # a number of whatever dtype the value turns out to have
-        if inner_of(self.wanted) is None:
+        if inner_of(self.wanted) is None and element_of(self.wanted) is None:
             solver.flow(self.value, self.wanted)
-        else:
-            solver.unify(self.value, self.wanted)  # what is tested for None must be an optional
+        else:  # what is tested for None, or taken apart as a list, must be an optional, or a list
+            solver.unify(self.value, self.wanted)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""

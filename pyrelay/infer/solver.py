@@ -42,6 +42,7 @@ from .carried import Origin, Way
 from .dim_scoping.size_checks import Recursion
 from .dtypes import DTypes, Key
 from .extent import Extents
+from .listed import flowing_parts
 from .optional import inner_of
 from .quotients import quotient_in, refuse_remainder
 
@@ -401,10 +402,8 @@ class Solver(DTypes):
     # Direction: a value of one type arrives where another is expected.
 
     def flow(self, actual: Type, expected: Type) -> None:
-        """Let a value of type `actual` arrive where `expected` is wanted. Raises Clash.
-
-        Like `unify`, but a size may become a number and an integer may become a size.
-        """
+        """Let a value of type `actual` arrive where `expected` is wanted: like `unify`, but a size
+        may become a number, an integer a size, and a tuple a list. Raises Clash."""
         actual, expected = self.shallow(actual), self.shallow(expected)
         inner = inner_of(expected)
         if inner is not None and inner_of(actual) is None:
@@ -423,16 +422,12 @@ class Solver(DTypes):
                 raise Clash(f"{show(self.resolve(actual))} is no size")
             case TensorType((), dtype), TensorType((), wanted) if self.is_weaker(dtype, wanted):
                 self.meet(dtype, wanted)
-            case TupleType(a), TupleType(b) if len(a) == len(b):
-                self._flow_all(a, b)
-            case FnType(a, r), FnType(b, s) if len(a) == len(b):
-                self._flow_all((*b, r), (*a, s))
             case _:
-                self._flow_to_equal(actual, expected)
-
-    def _flow_all(self, actual: Iterable[Type], expected: Iterable[Type]) -> None:
-        for one, other in zip(actual, expected, strict=True):
-            self.flow(one, other)
+                parts = flowing_parts(actual, expected, lists=not self.strict_dtypes)
+                for part, wanted in parts or ():
+                    self.flow(part, wanted)
+                if parts is None:
+                    self._flow_to_equal(actual, expected)
 
     def _flow_to_equal(self, actual: Type, expected: Type) -> None:
         if actual != expected and isinstance(actual, TypeHole):

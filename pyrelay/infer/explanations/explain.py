@@ -51,6 +51,7 @@ from ...operators.primitive.extrema import max_, min_
 from ...operators.primitive.index import index
 from ...prelude.library import LIST
 from ...text.reader.vocabulary import wrong_attribute
+from ..listed import element_of
 from ..operators import OperatorCall, StaticNeeded, WidthsMixed
 from ..optional import inner_of
 from ..overloads.joined_lists import joins_lists, mixed_lists
@@ -384,6 +385,8 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
         case FnType(given), FnType(taken) if len(given) != len(taken):
             count = f"{len(taken)} argument{'s' * (len(taken) != 1)}"
             return f"it is called with {count}: pass a function that takes so many"
+        case TupleType(()), _ if element_of(wanted) is not None:
+            return "an empty list is `[]`, and as a tuple `tuple()`"
         case _ if inner_of(actual) == wanted:
             return "it may be None: test that with `is not None` first"
         case _:

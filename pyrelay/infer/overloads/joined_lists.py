@@ -57,7 +57,7 @@ def mixed_lists(call: Call, types: Sequence[Type]) -> Problem:
 def _instead(operands: Sequence[Expr], types: Sequence[Type], call: Span) -> str:
     for operand, ty in zip(operands, types, strict=True):
         if isinstance(ty, TupleType):
-            return f"make a list of the tuple: write `[...]` for `{_text(operand, call)}`"
+            return f"all elements of a list have one type: look at `{_text(operand, call)}`"
         if not _is_list(ty):
             return f"put it into a list: `[{_text(operand, call)}]`"
     own, other = map(_element, types)

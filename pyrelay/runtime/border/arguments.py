@@ -158,7 +158,9 @@ class _Walk:
             self._convert_floats(leaf, values)
         if not self._converted and not self._has_lists:
             return value
-        return transform(value, plan, lambda v, leaf: self._converted[leaf].get(id(v), v))
+        return transform(
+            value, plan, lambda v, leaf: self._converted[leaf].get(id(v), v), is_given=True
+        )
 
     def _parts(
         self, value: Any, plan: Plan, trail: Trail | Parameter, names: Names
@@ -177,11 +179,11 @@ class _Walk:
             self._lasts = self._lasts and case.lasts
             names = self._opened(case, plan, names) if case.own else names
             labels = case.names
-        elif not isinstance(value, tuple) and not isinstance(plan, Maybe):
+        elif isinstance(plan, Elements) or isinstance(value, list):
             self._has_lists = True
             self._lasts = False
         rest: list[_Pending] = []
-        parts, plans, _ = opened(value, plan)
+        parts, plans, _ = opened(value, plan, is_given=True)
         if isinstance(plan, Elements) and self._are_numbers(parts, plan.inner):
             return []
         for label, part, inner in zip(labels, parts, plans, strict=False):
@@ -313,7 +315,7 @@ def _has_form(value: Any, plan: Plan) -> bool:
         case Items(fields=fields):
             return isinstance(value, tuple | list) and len(value) == len(fields)
         case Elements():
-            return isinstance(value, list | List)
+            return isinstance(value, list | tuple | List)
         case _:
             return True
 
@@ -334,6 +336,6 @@ def _is_cyclic(value: Any, plan: Plan) -> bool:
             if not isinstance(plan, Maybe):
                 inside.add(id(current))
                 pending.append((current, plan, True))
-            parts, plans, _ = opened(current, plan)
+            parts, plans, _ = opened(current, plan, is_given=True)
             pending += ((p, q, False) for p, q in zip(parts, plans, strict=False))
     return False

@@ -184,7 +184,8 @@ def _function(value: Any, ty: FnType, numbers: Numbers, around: _Call) -> Any:
     made = parts_of(numbers, len(ty.params) + 1)[-1]
 
     def call(*args: Any) -> Any:
-        given = (transform(a, p, _as_it_is) for a, p in zip(args, plans, strict=False))
+        pairs = zip(args, plans, strict=False)
+        given = (transform(a, p, _as_it_is, is_given=True) for a, p in pairs)
         result = unrecorded(lambda: value(*given, *args[len(plans) :]))
         finish = converter(ty.result, made, around.exports, around.schema)
         return finish(result, args, around.owner)

@@ -36,7 +36,14 @@ from ...lower_torch.constants import torch_dtype
 from ...prelude.library import LIST, OPTION
 from ...prelude.values import Present, some, some_value
 from ...translate.data.unions import is_data_class
-from ...translate.types.number_places import Numbers, arguments, filled, parts_of, places_of
+from ...translate.types.number_places import (
+    Numbers,
+    Repeated,
+    arguments,
+    filled,
+    parts_of,
+    places_of,
+)
 from ..values.pytrees import register_data
 from ..values.representation import NO_DATA, Instances, Maker, UserData, representation
 from ..values.structure import chained, elements, listed
@@ -92,6 +99,8 @@ class Elements:
 
     type: Type
     inner: Plan
+    is_tuple: bool
+    """Whether scripts have it as a tuple."""
 
 
 @final
@@ -157,7 +166,9 @@ class Schema:
             case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
                 return Maybe(ty, self.plan(inner, parts_of(numbers, 1)[0]))
             case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
-                return Elements(ty, self.plan(inner, parts_of(numbers, 1)[0]))
+                if isinstance(numbers, Repeated):
+                    return Elements(ty, self.plan(inner, numbers.element), is_tuple=True)
+                return Elements(ty, self.plan(inner, parts_of(numbers, 1)[0]), is_tuple=False)
             case AdtType(name) if isinstance(self._form(name), Instances):
                 return Data(ty, numbers, self)
             case _:
@@ -250,8 +261,9 @@ a list changes at the border: one from outside is made as compiled code has it, 
 round."""
 
 
-def opened(value: Any, plan: Items | Maybe | Elements | Data) -> Opened:
-    """Return the parts of a value that fits its plan."""
+def opened(value: Any, plan: Items | Maybe | Elements | Data, *, is_given: bool) -> Opened:
+    """Return the parts of a value that fits its plan, and is given by a script or made by compiled
+    code."""
     match plan:
         case Data():
             case = plan.cases[type(value)]
@@ -260,15 +272,18 @@ def opened(value: Any, plan: Items | Maybe | Elements | Data) -> Opened:
             return value, fields, _tuple
         case Maybe(inner=inner):
             return () if value is None else (some_value(value),), (inner,), some
+        case Elements(inner=inner) if is_given:
+            return value if isinstance(value, tuple) else elements(value), repeat(inner), chained
         case Elements(inner=inner):
-            items = elements(value)
-            return items, repeat(inner), listed if isinstance(value, tuple) else chained
+            return elements(value), repeat(inner), _tuple if plan.is_tuple else listed
 
 
-def transform(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
-    """Return a value with its leaves changed; parts in which nothing changed stay the same objects,
-    and what is shared stays shared."""
-    return _Transform(change).value(value, plan)
+def transform(
+    value: Any, plan: Plan, change: Callable[[Any, Leaf], Any], *, is_given: bool = False
+) -> Any:
+    """Return a value, given by a script or made by compiled code, with its leaves changed; parts in
+    which nothing changed stay the same objects, and what is shared stays shared."""
+    return _Transform(change, is_given=is_given).value(value, plan)
 
 
 def finished(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
@@ -320,11 +335,18 @@ class _Frame:
 class _Transform:
     """One walk over a value; its frames are the values that have been entered and not left."""
 
-    def __init__(self, change: Callable[[Any, Leaf], Any], *, finishes: bool = False) -> None:
+    def __init__(
+        self,
+        change: Callable[[Any, Leaf], Any],
+        *,
+        finishes: bool = False,
+        is_given: bool = False,
+    ) -> None:
         self.done: Final[defaultdict[Plan, dict[int, Any]]] = defaultdict(dict)
         self._frames: Final[list[_Frame]] = []
         self._change: Final = change
         self._finishes: Final = finishes
+        self._is_given: Final = is_given
 
     def value(self, value: Any, plan: Plan) -> Any:
         """Return a value with its leaves changed."""
@@ -370,7 +392,7 @@ class _Transform:
                         return value
                 case _:
                     pass
-            inside = opened(value, plan)
+            inside = opened(value, plan, is_given=self._is_given)
             if isinstance(plan, Elements) and isinstance(plan.inner, Leaf):
                 made = inside[2](*[self._change(item, plan.inner) for item in inside[0]])
                 self.done[plan][id(value)] = made

@@ -101,13 +101,17 @@ def _len(cx: Context, node: ast.Call) -> Steps[Expr]:
     return (yield special_use(cx, node, "__len__", node.args, plain))
 
 
-def _list(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate `list(xs)`: a list of what a loop over `xs` finds."""
-    if not node.args and not node.keywords:
-        return empty(cx.span(node))
-    if not _exactly(cx, node, "list", 1, 1):
-        return placeholder(cx.span(node))
-    return (yield as_list(cx, node.args[0]))
+def _list(name: str) -> Handler:
+    """Return the handler of `list(xs)`, a list of what a loop over `xs` finds, or `tuple(xs)`."""
+
+    def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
+        if not node.args and not node.keywords:
+            return empty(cx.span(node))
+        if not _exactly(cx, node, name, 1, 1):
+            return placeholder(cx.span(node))
+        return (yield as_list(cx, node.args[0]))
+
+    return handle
 
 
 def _search(name: str, *, stops_at: bool) -> Handler:
@@ -235,7 +239,7 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
     builtins.int: _number(conversions.to_int),
     builtins.isinstance: _isinstance,
     builtins.len: _len,
-    builtins.list: _list,
+    builtins.list: _list("list"),
     builtins.max: _of_several("max", arithmetic.maximum, extrema.amax),
     builtins.min: _of_several("min", arithmetic.minimum, extrema.amin),
     builtins.print: _print,
@@ -244,6 +248,7 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
     builtins.sorted: sorted_call,
     builtins.str: _as_text(""),
     builtins.sum: _sum,
+    builtins.tuple: _list("tuple"),
     math.ceil: _to_integer(math_ops.ceil),
     math.floor: _to_integer(math_ops.floor),
     math.log: _log,

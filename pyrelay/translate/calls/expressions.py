@@ -279,6 +279,9 @@ def _item(cx: Context, node: ast.Subscript) -> Steps[Expr]:
 
 
 def _tuple(cx: Context, node: ast.Tuple) -> Steps[Expr]:
+    """Translate `(a, b)`, and `(*xs, a)`, which is a list."""
+    if any(isinstance(e, ast.Starred) for e in node.elts):
+        return (yield display(cx, ast.copy_location(ast.List(node.elts, ast.Load()), node)))
     return Tuple((yield cx.expressions(node.elts)), span=cx.span(node))
 
 

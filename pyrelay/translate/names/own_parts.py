@@ -261,7 +261,7 @@ def _makes_tensor(cx: Context, function: ast.expr) -> bool:
 
 def _copies(cx: Context, function: ast.expr) -> bool:
     known = static_value(cx, function)
-    return known is not None and known.value in (list, sorted, reversed)
+    return known is not None and known.value in (list, tuple, sorted, reversed)
 
 
 def _leaving(cx: Context, stmt: ast.stmt, name: str, depth: int) -> Iterator[ast.expr]:

@@ -52,7 +52,9 @@ REFUSED: Final[dict[type[ast.AST], Refusal]] = {
 }
 """Refused wherever they stand."""
 
-ITERATING: Final = frozenset({"all", "any", "extend", "list", "max", "min", "sorted", "sum"})
+ITERATING: Final = frozenset(
+    {"all", "any", "extend", "list", "max", "min", "sorted", "sum", "tuple"}
+)
 """The functions of Python whose argument may be a generator expression."""
 
 REFUSED_OPERATORS: Final[dict[type[ast.AST], Refusal]] = {
@@ -116,7 +118,7 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
             args=[ast.GeneratorExp() as each, *others],
         ) if name in ITERATING:
             yield from (each.elt, *each.generators, *others, *node.keywords)
-        case ast.List(elts=elts, ctx=ast.Load()):
+        case ast.List(elts=elts, ctx=ast.Load()) | ast.Tuple(elts=elts, ctx=ast.Load()):
             yield from (e.value if isinstance(e, ast.Starred) else e for e in elts)
         case _ if type(node) in REFUSED and not isinstance(node, ast.Starred):
             return  # one mistake is enough for all that is inside

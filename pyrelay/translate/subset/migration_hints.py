@@ -69,7 +69,6 @@ OF_BUILTINS: Final[dict[str, str]] = {
     "divmod": "write `a // b, a % b`",
     "getattr": "write `x.name`",
     "set": "use a list",
-    "tuple": "write the fields out, `(a, b)`; a list of any length stays a list",
 }
 """Python's own functions that are not in the language."""
 

@@ -54,7 +54,7 @@ from ..names.scope import nearest
 from ..source.definition import meaning
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
 from .annotation_values import ITERABLE_WAY, evaluate, reason
-from .number_places import MARKS, Numbers, Recorded, places_of
+from .number_places import MARKS, TUPLE_MARK, Numbers, Recorded, places_of
 
 if TYPE_CHECKING:
     from ..data.data import DataTypes
@@ -269,10 +269,9 @@ class AnnotationReader:
         if origin is tuple:
             if args == ((),):
                 return UNIT
-            if Ellipsis in args:
-                element = getattr(args[0], "__name__", None) or str(args[0])
-                instead = f"write each field's type out, or make it a list: `list[{element}]`"
-                raise NotAType("the length of a tuple is known", instead)
+            if len(args) == 2 and args[1] is Ellipsis:
+                element = self.type_in_data(args[0])
+                return AdtType(TUPLE_MARK if self._plain is MARKED else LIST, (element,))
             return TupleType(tuple(self._field(a) for a in args))
         if origin is Callable and len(args) == 2 and isinstance(args[0], list):
             return FnType(tuple(self.type(a) for a in args[0]), self.type(args[1]))

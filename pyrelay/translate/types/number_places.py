@@ -4,7 +4,7 @@
 or `bool`, also in a tuple, behind a type parameter (`Tree[int]`), in a cell or in what a function
 gives. The annotation is read twice, the second time with marks in place of these three; `places_of`
 keeps the marks and what is around them. `Params[net]` is a tuple in the program, so where records
-of parameters stand is kept in the same way.
+of parameters stand is kept in the same way, and where a list is annotated `tuple[T, ...]`.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from ...ir.types import AdtType, FnType, RefType, TupleType, Type, TypeParam, Ty
 MARKS: Final[dict[Any, Type]] = {n: AdtType(f"python.{n.__name__}") for n in (float, int, bool)}
 """The stand-ins for Python's number types while an annotation is read for its numbers."""
 
+TUPLE_MARK: Final = "python.tuple"
+"""The stand-in for the type of lists in `tuple[T, ...]` meanwhile."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,14 @@ class Parts:
     content of a cell, the parameters and then the result of a function."""
 
     parts: tuple[Numbers, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The numbers in the elements of a list that scripts have as a tuple."""
+
+    element: Numbers
 
 
 @final
@@ -50,8 +61,9 @@ class Recorded:
     is_gradient: bool = False
 
 
-Numbers: TypeAlias = type | Parts | Argument | Recorded | None
-"""Where in a value numbers are Python's own, and tuples are records; None: nowhere."""
+Numbers: TypeAlias = type | Parts | Repeated | Argument | Recorded | None
+"""Where in a value numbers are Python's own, tuples are records, and lists are tuples; None:
+nowhere."""
 
 _BY_MARK: Final[dict[Type, type]] = {mark: number for number, mark in MARKS.items()}
 _BY_NAME: Final[dict[str, type]] = {number.__name__: number for number in _BY_MARK.values()}
@@ -69,6 +81,8 @@ def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({}))
             return Argument(name)
         case TupleType(fields):
             return together(places_of(f, records) for f in fields)
+        case AdtType(name, (element,)) if name == TUPLE_MARK and not isinstance(element, Dim):
+            return Repeated(places_of(element))
         case AdtType(_, args):
             return together(None if isinstance(a, Dim) else places_of(a) for a in args)
         case RefType(value):
@@ -104,6 +118,8 @@ def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
             return given.get(name)
         case Parts(parts):
             return together(filled(p, given) for p in parts)
+        case Repeated(element):
+            return Repeated(filled(element, given))
         case _:
             return numbers
 
@@ -134,6 +150,8 @@ def described(numbers: Numbers) -> Any:
             return {"argument": name}
         case Parts(parts):
             return [described(p) for p in parts]
+        case Repeated(element):
+            return {"tuple": described(element)}
         case None | Recorded():
             return None
         case _:
@@ -147,6 +165,8 @@ def restored(described: Any) -> Numbers:
             return None
         case {"argument": str(name)}:
             return Argument(name)
+        case {"tuple": element}:
+            return Repeated(restored(element))
         case list():
             return together(restored(p) for p in cast("list[Any]", described))
         case _:
