@@ -149,3 +149,12 @@ def test_simplifying_keeps_values_and_removes_nodes() -> None:
 def test_the_methods_do_the_same_in_plain_python() -> None:
     assert CUBIC.derivative(0).simplified() == simplify(derivative(CUBIC, 0))
     assert CUBIC.size == size(CUBIC)
+
+
+def test_gradients_are_those_of_the_methods_over_torch() -> None:
+    values = [torch.tensor(v, requires_grad=True) for v in (1.5, -2.0)]
+    expected = CUBIC.at(values)
+    expected.backward()
+    value, slopes = relay.value_and_grad(evaluate, wrt="values")(CUBIC, [1.5, -2.0])
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(list(slopes), [v.grad for v in values])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -197,6 +198,17 @@ def test_the_code_of_an_error_is_explained(capsys: pytest.CaptureFixture[str]) -
     told = capsys.readouterr()
     assert told.out.startswith("RL204\n\nThe two ways through an `if`")
     assert told.err == "no error has the code RL999\n"
+
+
+def test_every_code_of_the_reference_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    reference = Path(__file__).parents[3] / "docs" / "reference" / "errors.md"
+    codes = re.findall(r"^## (RL\d+)", reference.read_text("utf-8"), re.MULTILINE)
+    assert len(codes) > 150
+    for code in codes:
+        assert main(["explain", code]) == 0
+        heading, _, text = capsys.readouterr().out.partition("\n\n")
+        assert heading == code
+        assert text.strip()
 
 
 def test_a_program_is_shown_at_a_stage(folder: Path, run: Run) -> None:
