@@ -75,6 +75,7 @@ def _check(op: Op, types: tuple[Type, ...], layouts: tuple[Layout, ...]) -> None
             _check_alike(op, types, layouts)
             return
         case Layouts.IMAGES:
+            _check_parts(op, types[0])
             others = range(1, len(types))
         case Layouts.PLAIN | Layouts.OF_SHAPE:
             others = range(len(types))
@@ -82,6 +83,14 @@ def _check(op: Op, types: tuple[Type, ...], layouts: tuple[Layout, ...]) -> None
         if layouts[index] is not PLAIN:
             text = f"`{op.name}` does not take images in the layout {layouts[index].value}"
             raise LayoutClash(text, index, PLAIN)
+
+
+def _check_parts(op: Op, ty: Type) -> None:
+    """Stop where the images of a tuple are in several layouts. Raises LayoutClash."""
+    found = list(dict.fromkeys(map(layout_of, ty.fields if isinstance(ty, TupleType) else ())))
+    if len(found) > 1:
+        named = " and ".join(layout.value for layout in found)
+        raise LayoutClash(f"`{op.name}` takes images in one layout, not {named}", 0, PLAIN)
 
 
 def _check_alike(op: Op, types: tuple[Type, ...], layouts: tuple[Layout, ...]) -> None:

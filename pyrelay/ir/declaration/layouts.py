@@ -14,7 +14,7 @@ class Layouts(Enum):
     ALIKE = "alike"
     """All that are no numbers, in one layout, which is that of the result."""
     IMAGES = "images"
-    """The first. The images in the result have its layout."""
+    """The first, or all in it if it is a tuple. The images in the result have its layout."""
     ANY = "any"
     """All, in any layouts; that of the result does not depend on them."""
     OF_SHAPE = "of its shape"

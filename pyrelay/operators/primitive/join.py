@@ -11,6 +11,7 @@ from ...ir.op import (
     Clash,
     Elementwise,
     Expansion,
+    Layouts,
     Library,
     Linear,
     MadeOf,
@@ -121,6 +122,7 @@ cat: Final = Op(
     promotion=Promotion.COMMON,
     type_rule=_cat_type,
     shape=ShapeBehaviour.VARIADIC,
+    layouts=Layouts.IMAGES,
     lowering=Library(
         lambda torch, tensors, dim: torch.cat(as_tensors(torch, tensors), dim),
         fused=Elementwise(joining.one_after_another),
@@ -241,6 +243,7 @@ split: Final = Op(
     ),
     type_rule=_split_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
+    layouts=Layouts.IMAGES,
     lowering=View(
         _split,
         MadeOf(lambda args, attrs: moving.cut_as(split, args[0], attrs)),

@@ -160,7 +160,13 @@ class _WriteLayouts(Rewriter):
         ty = type_of(arg)
         if layout_of(ty) is PLAIN:
             return arg
-        assert isinstance(ty, TensorType), "operators take images by themselves"
+        if isinstance(ty, TupleType):
+            parts: list[Expr] = []
+            for place, field in enumerate(ty.fields):
+                part = self._bind(TupleGet(arg, place, ty=field, span=arg.span), code)
+                parts.append(self._logical(part, code))
+            return self._bind(Tuple(tuple(parts), in_layout(ty, PLAIN), span=arg.span), code)
+        assert isinstance(ty, TensorType), "operators take images and tuples of them"
         plain = in_layout(ty, PLAIN)
         return self._bind(_moved(permute, arg, to_first(ty.rank), plain), code)
 

@@ -104,6 +104,8 @@ class _Convert(Rewriter):
         self._names: Final = Names()
         self._laid: dict[Expr, Var] = {}
         """Images, and tuples with images, that are there in the layout, by their own variables."""
+        self._tuples: Final[dict[Expr, Sequence[Expr]]] = {}
+        """The fields of tuples."""
 
     def body(self, expr: Expr) -> Steps[Expr]:
         """Return the body of a scope of its own, whose conversions end with it."""
@@ -116,6 +118,8 @@ class _Convert(Rewriter):
     def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
         """Add a binding, or one in the layout and the conversion back."""
         value = yield self.node(binding.value, code)
+        if isinstance(value, Tuple):
+            self._tuples[binding.var] = value.fields
         match value:
             case Call(callee=Op() as op) if not self._opaque(op):
                 args = self._operands(op, value, code)
@@ -157,6 +161,11 @@ class _Convert(Rewriter):
             case Layouts.IMAGES if op in CONVOLUTIONS or first in self._laid:
                 assert first is not None
                 return (self._in_layout(first, code), *call.args[1:])
+            case Layouts.IMAGES if first in self._tuples and self._goes_on(self._tuples[first]):
+                parts = tuple(self._in_layout(part, code) for part in self._tuples[first])
+                ty = TupleType(tuple(type_of(part) for part in parts))
+                whole = self._new(Tuple(parts, ty, span=first.span), "parts", code)
+                return (whole, *call.args[1:])
             case _ if op in _READ and first in self._laid:
                 return tuple(self._laid.get(a, a) for a in call.args)
             case Layouts.ALIKE if self._goes_on(call.args):
