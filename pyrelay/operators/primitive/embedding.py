@@ -55,11 +55,17 @@ def _embedding_weight(call: RuleCall) -> TensorType:
 
 def _embedding_grad(p: Pullback) -> tuple[None, Value]:
     numbers, table = p.args
-    padding = p.attrs["padding_idx"]
+    padding, g = p.attrs["padding_idx"], p.g
     if padding is not None:
         padding = table.shape[0] + padding if padding < 0 else Dim.of(padding)
-    rows = table.shape[0]
-    return None, embedding_grad(p.g, numbers, num_embeddings=rows, padding_idx=padding)
+        g = _without(g, numbers, padding)
+    return None, rows_grad(g, numbers, table)
+
+
+def _without(rows: Value, numbers: Value, padding: Dim) -> Value:
+    """Return rows with zeros for those of one number."""
+    hit = compare.equal(numbers, rows.builder.size(padding)).unsqueeze(-1)
+    return compare.where(hit, create.zeros_like(rows), rows)
 
 
 def rows_grad(g: Value, numbers: Value, table: Value) -> Value:
@@ -129,10 +135,7 @@ def _embedding_backward(torch: Any, g: Any, numbers: Any, rows: int, padding: in
 def _embedding_grad_grad(p: Pullback) -> tuple[Value, None]:
     numbers, padding = p.args[1], p.attrs["padding_idx"]
     found = embedding(numbers, p.g)
-    if padding is not None:
-        hit = compare.equal(numbers, p.g.builder.size(padding)).unsqueeze(-1)
-        found = compare.where(hit, create.zeros_like(found), found)
-    return found, None
+    return (found if padding is None else _without(found, numbers, padding)), None
 
 
 def _embedding_grad_element(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -231,6 +231,54 @@ def twice_loss(ids: Tensor[Int, (N,)]) -> Float:
     return (twice(ids) ** 2).sum()
 
 
+@relay_model
+def padded(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 1)]:
+    h = relay.embedding(ids, num_embeddings=5_000, embedding_dim=8, padding_idx=7)
+    return relay.linear(relay.tanh(h), out_features=1)
+
+
+@relay
+def padded_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (padded(ids) ** 2).sum()
+
+
+def test_the_row_of_the_padding_stays_and_the_others_are_rows() -> None:
+    model: Any = relay.create_model(padded, seed=0)
+    table, weight, bias = (p.detach().clone() for p in model.parameters())
+
+    def run(table: torch.Tensor) -> torch.Tensor:
+        found = torch.nn.functional.embedding(IDS, table, padding_idx=7)
+        return ((torch.tanh(found) @ weight.T + bias) ** 2).sum()
+
+    leaf = table.clone().requires_grad_()
+    run(leaf).backward()
+    gradient = relay.grad(model, padded_loss, (IDS,))
+    assert are_rows(gradient.parts[0])
+    torch.testing.assert_close(next(iter(gradient.values())), leaf.grad)
+    relay.update_model_params(model, gradient, lr=0.1)
+    for optimizer in (None, relay.optim.adam(lr=0.1)):
+        for _ in range(2):
+            gradient = relay.grad(model, padded_loss, (IDS,))
+            with touching_few_rows() if optimizer is None else nullcontext():
+                lr = 0.1 if optimizer is None else None
+                relay.update_model_params(model, gradient, lr=lr, optimizer=optimizer)
+    moved = next(model.parameters()).detach()
+    torch.testing.assert_close(moved[7], table[7])
+    assert not torch.equal(moved[3], table[3])
+
+
+@relay
+def padded_trained(
+    model: Model[padded], optimizer: Optimizer, batches: Tensor[Int, (K, N)]
+) -> Float:
+    total = 0.0
+    for ids in batches:
+        value, grads = relay.value_and_grad(model, padded_loss, (ids,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+        total += value
+    return total
+
+
 @relay
 def trained(model: Model[net], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
     total = 0.0
@@ -274,6 +322,7 @@ PROGRAMS: dict[str, tuple[Any, Any, Any]] = {
     "embedding": (net, loss, trained),
     "index": (indexed, indexed_loss, indexed_trained),
     "twice": (twice, twice_loss, twice_trained),
+    "padding": (padded, padded_loss, padded_trained),
 }
 
 
