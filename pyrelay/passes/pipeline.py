@@ -27,6 +27,7 @@ from .rewrites.hoist import Hoist
 from .rewrites.in_place import StoreSteps, UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
 from .rewrites.merge_slices import MergeSlices
+from .rewrites.narrow_places import NarrowPlaces
 from .rewrites.peepholes import JoinRows, PoolFirst, TorchPeepholes
 from .simplify.cse import ShareSubexpressions
 from .simplify.dce import RemoveDead
@@ -55,6 +56,7 @@ GRAD: Final = Phase(
     ),
 )
 _ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), JoinRows(), Simplify())
+_FOR_KERNELS: Final[tuple[Pass, ...]] = (StoreSteps(), NarrowPlaces())
 _FOR_CALLS: Final[tuple[Pass, ...]] = (
     # A product of torch costs less than several; kernels of C are as fast one by one.
     _ALGEBRA[0],
@@ -83,7 +85,14 @@ DEBUGGED: Final[Pipeline] = (
 def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
     """Return the phases up to fusion. `gradients` leads to the gradients in the result of the entry
     that may be returned as factors; None if none may."""
-    steps = (*_ALGEBRA, CaptureFields(), UpdateInPlace(), StoreSteps(), GroupByEffect())
+    steps = (
+        *_ALGEBRA,
+        CaptureFields(),
+        UpdateInPlace(),
+        StoreSteps(),
+        NarrowPlaces(),
+        GroupByEffect(),
+    )
     return (*EVALUATED, Phase("simplified", (*steps, *_factored(gradients))))
 
 

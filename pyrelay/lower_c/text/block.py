@@ -16,7 +16,7 @@ from functools import reduce
 from typing import Final, final
 
 from ...ir.dims import ONE, ZERO, Dim, DimOp
-from ...ir.types import DType, bool_, float32, float64, int64, is_float
+from ...ir.types import DType, bool_, float32, float64, int32, int64, is_float
 from ...kernels.calling import Number, Read
 from ...kernels.plans.code import Axis, CodeBlock
 from ...kernels.plans.supplier import Store
@@ -227,6 +227,14 @@ class Block(CodeBlock):
 
     # Expressions.
 
+    def compute(self, term: Term) -> None:
+        """Compute a term here; what it needs has been. A narrow place is computed where it is
+        converted."""
+        if term in self.kernel.narrow:
+            self.texts[term] = self.expression(term)
+        else:
+            super().compute(term)
+
     def expression(self, term: Term) -> Text:
         """Return the text of a term."""
         match term.op:
@@ -413,6 +421,9 @@ class Block(CodeBlock):
         assert term.dtype is not None
         (value,) = term.operands
         assert value.dtype is not None
+        is_place = value.op == "size" and self.step(value.detail) != ZERO
+        if is_place and term.dtype == int32 and self.kernel.place_element == "i32":
+            return self.place_vector(value.detail)
         if not isinstance(term.detail, DType):
             return self.typed(value, term.dtype)
         # torch rounds what becomes a half in two steps, too

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import ClassVar, Final, final
 
 from ...ir.expr import Function
-from ...ir.types import DType, int64
+from ...ir.types import DType, int32, int64
 from ...kernels.calling import Argument, Layout, Number, Read, Scratch, Size, Stride, Written
 from ...kernels.places import Places
 from ...kernels.plans.code import KernelCode
@@ -75,6 +75,8 @@ class KernelText(KernelCode):
         self.lanes = 1
         self.at_once = 1
         self.is_long = False
+        self.narrow = frozenset[Term]()
+        """The places that are wanted as 32-bit integers alone."""
         self.may_fail = False
         self.route: Route | None = None
         self.kept: Final[list[Kept]] = []
@@ -107,10 +109,18 @@ class KernelText(KernelCode):
     ) -> None:
         """Choose the vectors of a kernel that computes some terms along the coordinate `lane`, and
         stores these dtypes: as many lanes as elements of the widest dtype fit in a register."""
-        moving = self._moving(roots, lane)
+        self.narrow = self._narrow_places(self.terms.needed(roots))
+        moving = self._moving(roots, lane) - self.narrow
         found = {t.dtype for t in moving if t.dtype is not None}
         wide = [int64] if layout.is_wide else []
         self.lanes = lanes_for(self.target, [*found, *map(widened, stored), *wide])
+
+    @staticmethod
+    def _narrow_places(terms: Sequence[Term]) -> frozenset[Term]:
+        """Return the places that are wanted as 32-bit integers alone."""
+        others = (t for t in terms if t.op != "cast" or t.dtype != int32)
+        wide = {operand for term in others for operand in term.operands}
+        return frozenset(t for t in terms if t.op == "size" and t not in wide)
 
     def _moving(self, roots: Sequence[Term], lane: str | None) -> set[Term]:
         """Return the terms that have lanes of their own."""

@@ -26,7 +26,7 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import INDEX_DTYPE, expect, floating, integral
-from ...ir.types import TensorType, TupleType, Type, show
+from ...ir.types import TensorType, TupleType, Type, int32, show
 from ..shared import pooling
 from ..shared.window import known, pooled
 from . import gathering, reduce, view
@@ -131,11 +131,14 @@ max_pool2d: Final = Op(
 
 def _with_indices_type(call: RuleCall) -> Type:
     shape = pooled(call, _image(call).shape, 2)
-    return TupleType((TensorType(shape, call.tensor(0).dtype), TensorType(shape, INDEX_DTYPE)))
+    places = TensorType(shape, call.attrs["index_dtype"])
+    return TupleType((TensorType(shape, call.tensor(0).dtype), places))
 
 
 def _max_pool2d_with_indices(torch: Any, x: Any, *attrs: Any) -> Any:
-    return torch.nn.functional.max_pool2d_with_indices(x, *attrs)
+    *window, dtype = attrs
+    found, places = torch.nn.functional.max_pool2d_with_indices(x, *window)
+    return found, places.to(dtype)
 
 
 def _channels_last_with_indices(torch: Any, x: Any, *attrs: Any) -> Any:
@@ -150,6 +153,7 @@ max_pool2d_with_indices: Final = Op(
     params=(
         operand("input"),
         *_WINDOW,
+        attribute("index_dtype", INDEX_DTYPE, kinds.dtype),
     ),
     type_rule=_with_indices_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
@@ -162,7 +166,10 @@ max_pool2d_with_indices: Final = Op(
     ),
     grad=lambda p: (_max_unpool(p.g[0], p.out[1], p),),
     torch_name="nn.functional.max_pool2d_with_indices",
-    samples=_max_samples,
+    samples=lambda: (
+        *_max_samples(),
+        Sample((TensorSpec((2, 3, 6, 5)),), {"kernel_size": 2, "index_dtype": int32}),
+    ),
 )
 
 
@@ -177,7 +184,7 @@ def _max_backward_type(call: RuleCall) -> Type:
 def _max_pool2d_backward(torch: Any, g: Any, x: Any, places: Any, *attrs: Any) -> Any:
     kernel, stride, padding, dilation, ceil_mode = attrs
     return torch.ops.aten.max_pool2d_with_indices_backward(
-        g, x, kernel, stride or (), padding, dilation, ceil_mode, places
+        g, x, kernel, stride or (), padding, dilation, ceil_mode, places.to(torch.int64)
     )
 
 
@@ -189,9 +196,11 @@ def _max_pool2d_backward_grad(p: Pullback) -> tuple[Value, None, None]:
     return read.reshape(*places.shape), None, None
 
 
-def _max_backward_sample(*size: int, window: tuple[int, ...], strided: bool = False) -> Sample:
+def _max_backward_sample(
+    *size: int, window: tuple[int, ...], strided: bool = False, dtype: str = "int64"
+) -> Sample:
     g = TensorSpec((*size[:-2], *window), contiguous=not strided)
-    places = TensorSpec((*size[:-2], *window), "int64", 0, size[-1] * size[-2])
+    places = TensorSpec((*size[:-2], *window), dtype, 0, size[-1] * size[-2])
     stride = 1 if window == (size[-2] - 1, size[-1] - 1) else 2
     return Sample((g, TensorSpec(size), places), {"kernel_size": 2, "stride": stride})
 
@@ -216,6 +225,7 @@ max_pool2d_backward: Final = Op(
         _max_backward_sample(3, 6, 5, window=(3, 2)),
         _max_backward_sample(2, 3, 6, 5, window=(5, 4), strided=True),
         _max_backward_sample(0, 3, 6, 4, window=(3, 2)),
+        _max_backward_sample(2, 3, 6, 4, window=(3, 2), dtype="int32"),
     ),
 )
 

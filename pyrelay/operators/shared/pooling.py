@@ -17,6 +17,7 @@ from .precision import wide_dtype
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source
+    from ...ir.types import DType
 
 _MOST: Final = 64
 """The elements under a window that are written out; a larger window is left to the library."""
@@ -37,22 +38,23 @@ def largest(k: Elements, place: Place, x: Source, *window: Any) -> Any:
     return found
 
 
-def largest_and_where(k: Elements, place: Place, x: Source, *window: Any) -> Any:
+def largest_and_where(k: Elements, place: Place, x: Source, *attrs: Any) -> Any:
     """Return the largest element under a window, the first of equal ones and the last NaN, and its
-    number in the image, as torch does."""
+    number in the image, as torch does, of a dtype that is the last attribute."""
+    *window, dtype = attrs
     if not _is_small(window[0]):
         return None
     taps = _taps(k, place, x.shape, *window)
     first = next(taps)
-    best, none = _read(k, x, first), k.number(Dim.of(-1))
-    at = _number(k, first, x)
+    best, none = _read(k, x, first), k.cast(k.number(Dim.of(-1)), dtype)
+    at = _number(k, first, x, dtype)
     at = at if first[1] is None else k.where(first[1], at, none)
     for tap in taps:
         value, inside = _read(k, x, tap), tap[1]
         better = k.logical_or(k.gt(value, best), k.isnan(value))
         if inside is not None:
             better = k.logical_and(inside, k.logical_or(better, k.eq(at, none)))
-        best, at = k.where(better, value, best), k.where(better, _number(k, tap, x), at)
+        best, at = k.where(better, value, best), k.where(better, _number(k, tap, x, dtype), at)
     return best, at
 
 
@@ -61,9 +63,9 @@ def _read(k: Elements, x: Source, tap: _Tap) -> Any:
     return x(*index) if inside is None else x.within(index, inside, k.const(float("-inf")))
 
 
-def _number(k: Elements, tap: _Tap, x: Source) -> Any:
+def _number(k: Elements, tap: _Tap, x: Source, dtype: DType) -> Any:
     index, _ = tap
-    return k.number(index[-2] * x.shape[-1] + index[-1])
+    return k.cast(k.number(index[-2] * x.shape[-1] + index[-1]), dtype)
 
 
 def _is_small(kernel: _Pair) -> bool:
@@ -173,10 +175,10 @@ def to_largest(
     steps = stride or kernel
     if not _is_small((-(-reach[0] // steps[0]), -(-reach[1] // steps[1]))):
         return None
-    here = k.number(place.index[-2] * x.shape[-1] + place.index[-1])
+    here = k.cast(k.number(place.index[-2] * x.shape[-1] + place.index[-1]), places.dtype)
     wide, total = wide_dtype(g.dtype), None
     for index, inside in _covering(k, place, g.shape, reach, steps, padding, exact=False):
-        none = k.number(Dim.of(-1))
+        none = k.cast(k.number(Dim.of(-1)), places.dtype)
         chosen = places(*index) if inside is None else places.within(index, inside, none)
         value = k.cast(g.within(index, k.eq(chosen, here), k.const(0.0)), wide)
         total = value if total is None else k.add(total, value)
