@@ -13,6 +13,7 @@ from pyrelay.ir.declaration.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Contraction, Library, Method, Op, Sample, TensorSpec
 from pyrelay.ir.types import DTYPES, UNIT, TensorType, Type
+from pyrelay.lower_torch.apply import run_time_attr
 from pyrelay.operators.matrices.products import linear, matmul
 from pyrelay.operators.primitive.conv import conv1d, conv2d, conv_backward
 from pyrelay.operators.primitive.pool import max_pool2d, max_pool2d_with_indices
@@ -148,7 +149,8 @@ CASES = list(cases())
 
 def both(case: Case, values: Sequence[torch.Tensor]) -> tuple[Any, Any]:
     """Return what the method gives, and what the operator's own body gives."""
-    attrs = bind_attrs(case.op, case.sample.attrs).values()
+    bound = bind_attrs(case.op, case.sample.attrs).values()
+    attrs = [run_time_attr(value, lambda dim: int(str(dim))) for value in bound]
     operands = operands_of(case.sample, values)
     other = case.method.body(torch, *operands, *attrs)
     return other, case.op.lowering.body(torch, *operands, *attrs)

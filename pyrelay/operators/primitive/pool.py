@@ -26,7 +26,7 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import INDEX_DTYPE, expect, floating, integral
-from ...ir.types import TensorType, TupleType, Type, int32, show
+from ...ir.types import TensorType, TupleType, Type, show
 from ..shared import pooling
 from ..shared.window import known, pooled
 from . import gathering, reduce, view
@@ -166,10 +166,7 @@ max_pool2d_with_indices: Final = Op(
     ),
     grad=lambda p: (_max_unpool(p.g[0], p.out[1], p),),
     torch_name="nn.functional.max_pool2d_with_indices",
-    samples=lambda: (
-        *_max_samples(),
-        Sample((TensorSpec((2, 3, 6, 5)),), {"kernel_size": 2, "index_dtype": int32}),
-    ),
+    samples=_max_samples,
 )
 
 
