@@ -152,8 +152,10 @@ def both(case: Case, values: Sequence[torch.Tensor]) -> tuple[Any, Any]:
     bound = bind_attrs(case.op, case.sample.attrs).values()
     attrs = [run_time_attr(value, lambda dim: int(str(dim))) for value in bound]
     operands = operands_of(case.sample, values)
+    lowering = case.op.lowering
+    assert isinstance(lowering, Library | Contraction)
     other = case.method.body(torch, *operands, *attrs)
-    return other, case.op.lowering.body(torch, *operands, *attrs)
+    return other, lowering.body(torch, *operands, *attrs)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
