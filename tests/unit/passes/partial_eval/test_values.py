@@ -27,6 +27,9 @@ def @count(%n: Nat) -> int64 { match (%n) { Z => { 0i64 }, S(%m) => { 1i64 + @co
         ("def @main() { let %d = 4.0f32; %d + %d }", "8.0f32"),
         ("def @main(%x: float32) { (fn (%d: float32) { %d + %d })(4.0f32) }", "8.0f32"),
         ("def @main() { match ((1, 1)) { (%a, %b) => { %a + %b } } }", "2size"),
+        (NATURALS + "def @id(%n: Nat) -> Nat "
+         "{ match (%n) { Z => { Z() }, S(%m) => { S(@id(%m)) } } }"
+         " def @main() { @count(@id(@nat(3i64))) }", "3i64"),
         (NATURALS + "def @main() { @count(@minus(@nat(7i64), @nat(3i64))) }", "4i64"),
         (NATURALS + "def @main() { @count(@plus(@nat(3i64), @nat(3i64))) }", "6i64"),
         ("def @main() { @f(10i64) } def @f(%n: int64) -> int64 "
