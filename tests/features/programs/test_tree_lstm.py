@@ -74,6 +74,17 @@ def train(model: Model[classify], data: Iterable[tuple[list[Tree], Tensor[Int, (
     return total / steps
 
 
+@relay
+def train_one_by_one(model: Model[classify], data: Iterable[tuple[Tree, Int]]) -> Float:
+    total, steps = 0.0, 0
+    for tree, label in data:
+        value, grads = relay.value_and_grad(model, loss, (tree, label))
+        relay.update_model_params(model, grads, lr=0.1)
+        total += value
+        steps += 1
+    return total / steps
+
+
 class Reference(torch.nn.Module):
     def __init__(self, state: dict[str, torch.Tensor]) -> None:
         super().__init__()
@@ -151,6 +162,25 @@ def test_training_from_a_loader_of_trees_takes_the_steps_of_torch(
     model = relay.create_model(classify, seed=0)
     reference = Reference(model.state_dict())
     torch.testing.assert_close(training(model), train_by_torch(reference))
+    for name, ours in model.state_dict().items():
+        theirs = reference.state[name.replace(".", "/")].detach()
+        torch.testing.assert_close(ours, theirs, msg=name)
+
+
+def test_a_loader_may_give_one_tree_after_the_other() -> None:
+    model = relay.create_model(classify, seed=0)
+    reference = Reference(model.state_dict())
+    descent = torch.optim.SGD(reference.parameters(), lr=0.1)
+    values: list[torch.Tensor] = []
+    for tree, label in map(sample, range(8)):
+        descent.zero_grad()
+        value = reference([tree], torch.tensor([label]))
+        value.backward()
+        descent.step()
+        values.append(value.detach())
+    samples: Any = [sample(i) for i in range(8)]
+    one_by_one: Any = DataLoader(samples, batch_size=None)
+    torch.testing.assert_close(train_one_by_one(model, one_by_one), torch.stack(values).mean())
     for name, ours in model.state_dict().items():
         theirs = reference.state[name.replace(".", "/")].detach()
         torch.testing.assert_close(ours, theirs, msg=name)
