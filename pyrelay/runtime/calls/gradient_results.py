@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from ...ir.expr import Differentiation, Rule
 from ..border.fast_flatten import Reader
 from ..models.model import Model
@@ -16,14 +18,72 @@ def with_grads(
 ) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
     single = options.single
-    if rule is Rule.JVP:
-        return result
-    if rule in (Rule.GRAD, Rule.HVP) and not options.has_aux:
-        return _grads(result, models, single=single)
-    first, second = result
-    if rule is Rule.GRAD:
-        return _grads(first, models, single=single), second
-    return first, _grads(second, models, single=single)
+    match rule:
+        case Rule.JVP:
+            return result
+        case Rule.GRAD if options.has_aux:
+            gradient, aux = result
+            return _grads(gradient, models, single=single), aux
+        case Rule.GRAD | Rule.HVP:
+            return _grads(result, models, single=single)
+        case Rule.HESSIAN:
+            rows = (result,) if single else result
+            found = [
+                _rows(row, m, models, single=single) for row, m in zip(rows, models, strict=True)
+            ]
+            return found[0] if single else tuple(found)
+        case Rule.JACFWD | Rule.JACREV:
+            return _jacobian(result, models, single=single)
+        case Rule.VJP:
+            value, pull = result
+            return value, lambda *given: _grads(pull(*given), models, single=single)
+        case Rule.LINEARIZE:
+            value, push = result
+            return value, lambda *along: push(*(getattr(d, "tree", d) for d in along))
+        case _:
+            value, gradient = result
+            return value, _grads(gradient, models, single=single)
+
+
+def _rows(row: Any, model: Source, models: tuple[Source, ...], *, single: bool) -> dict[str, Any]:
+    """Return the rows of a Hessian that belong to the parameters of one model, by their names."""
+    names, parts = model.home.blueprint.param_names, _at(_shape(model), row)
+    return {n: _grads(part, models, single=single) for n, part in zip(names, parts, strict=True)}
+
+
+def _jacobian(value: Any, models: tuple[Source, ...], *, single: bool) -> Any:
+    """Return a jacobian with the derivatives of each tensor of the value as mappings."""
+    trees = (value,) if single else value
+    if isinstance(trees, tuple) and len(trees) == len(models):
+        shapes = (
+            m.home.blueprint.params_tree(range(len(m.home.blueprint.param_names))) for m in models
+        )
+        pairs = list(zip(shapes, trees, strict=True))
+        if all(_fits(shape, tree) for shape, tree in pairs):
+            return _grads(value, models, single=single)
+    if isinstance(value, tuple):
+        return tuple(_jacobian(part, models, single=single) for part in value)
+    return value
+
+
+def _shape(model: Source) -> Any:
+    """Return the nested tuple of the parameters of a model, with their numbers in it."""
+    blueprint = model.home.blueprint
+    return blueprint.params_tree(range(len(blueprint.param_names)))
+
+
+def _fits(shape: Any, tree: Any) -> bool:
+    """Return whether nested tuples have tensors where a shape has parameters."""
+    if not isinstance(shape, tuple):
+        return isinstance(tree, torch.Tensor)
+    return isinstance(tree, tuple) and len(tree) == len(shape) and all(map(_fits, shape, tree))
+
+
+def _at(shape: Any, tree: Any) -> list[Any]:
+    """Return what nested tuples have where a shape has parameters, in order."""
+    if not isinstance(shape, tuple):
+        return [tree]
+    return [part for s, t in zip(shape, tree, strict=True) for part in _at(s, t)]
 
 
 def of_parts(model: Source, tree: Any, reader: Reader) -> Grads:

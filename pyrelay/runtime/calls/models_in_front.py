@@ -60,8 +60,8 @@ class Transformed:
     def path(self) -> tuple[int, ...] | None:
         """The path to the gradient of one model in the result; None where there are others, or
         values beside it in the result of a program."""
-        is_whole = self.mapped or self.rule.takes_tangents
-        if self.options.has_aux or not self.options.single or is_whole:
+        is_gradient = self.rule in (Rule.GRAD, Rule.VALUE_AND_GRAD) and not self.mapped
+        if self.options.has_aux or not self.options.single or not is_gradient:
             return None
         return () if self.rule is Rule.GRAD else (1,)
 
