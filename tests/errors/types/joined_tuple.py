@@ -6,4 +6,4 @@ from pyrelay.prelude import List
 
 @relay
 def with_both(xs: List[Float], x: Float, n: Int) -> List[Float]:
-    return xs + (x, n)
+    return xs + (x, n)  # pyright: ignore[reportOperatorIssue]
