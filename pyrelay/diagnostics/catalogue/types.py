@@ -154,9 +154,6 @@ class LoopMismatch:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        way = f"give `{self.name}` its final dtype and shape before the loop"
-        if self.before == "None":
-            way = f"annotate it before the loop: `{self.name}: {self.after} | None = None`"
         return Diagnostic(
             code="RL205",
             title=f"`{self.name}` changes its type over the loop",
@@ -165,7 +162,7 @@ class LoopMismatch:
             help="to change a size in each round, write a function that calls itself, with `Any` "
             "for that size in the annotation of its result"
             if self.resized
-            else way,
+            else f"give `{self.name}` its final dtype and shape before the loop",
         )
 
 

@@ -17,7 +17,8 @@ from ...diagnostics.source import Construct, Span
 from ...ir.constant import is_placeholder
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ...ir.traverse import Steps
-from ...ir.types import UNKNOWN, Type
+from ...ir.types import UNKNOWN, AdtType, Type
+from ...prelude.library import OPTION
 from ..context import Context
 from ..lists.list_append import hold_elements_of
 from ..models.passed_models import note_elements
@@ -230,8 +231,11 @@ def _function(
 
 
 def _optional(cx: Context, name: str) -> Type | None:
-    """Return the type of a name that is declared as an optional: a round may give it a value that
-    is there. That of any other name is found."""
+    """Return the type of a name that is declared as an optional, or is None before the loop: a
+    round may give it a value that is there. That of any other name is found."""
+    entry = cx.env.find(name)
+    if isinstance(entry, Bound) and entry.static is not None and entry.static.value is None:
+        return AdtType(OPTION, (UNKNOWN,))
     declared = closed_type(declared_type(cx, ast.Name(name, ast.Load())))
     return declared if is_optional(declared) else None
 

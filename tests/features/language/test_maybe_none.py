@@ -38,6 +38,56 @@ def f(xs: List[float], k: float) -> float | None:
 """,
         [([1.0, 3.0, 4.0], 2.0), ([1.0], 2.0)],
     ),
+    "last_element": (
+        """
+def f(xs: List[float]) -> float | None:
+    found = None
+    for x in xs:
+        found = x
+    return found
+""",
+        [([1.0, 3.0],), ([],)],
+    ),
+    "largest_element_and_its_place": (
+        """
+def f(xs: List[float]) -> tuple[float | None, int | None]:
+    best = None
+    where = None
+    for i, x in enumerate(xs):
+        if best is None or x > best:
+            best, where = x, i
+    return best, where
+""",
+        [([1.0, 3.0, 2.0],), ([],)],
+    ),
+    "last_of_nested_loops": (
+        """
+def f(xs: List[float], k: float) -> float | None:
+    found = None
+    for x in xs:
+        for y in xs:
+            if x + y == k:
+                found = x * y
+                break
+    return found
+""",
+        [([1.0, 3.0], 4.0), ([1.0], 5.0)],
+    ),
+    "differences": (
+        """
+def f(xs: List[float]) -> float:
+    before = None
+    total = 0.0
+    n = 0
+    while n < len(xs):
+        if before is not None:
+            total += xs[n] - before
+        before = xs[n] * 2.0
+        n += 1
+    return total
+""",
+        [([1.0, 3.0, 2.0],), ([],)],
+    ),
     "root": (
         """
 def f(n: int) -> int | None:
