@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
+from ...config import current
 from ...cpu import cpu
 from ...disk_cache import DiskCache
 from ...version import __version__
@@ -171,8 +172,10 @@ def _folder() -> Generator[Path, None, None]:
 @contextmanager
 def _notice(names: str) -> Generator[None, None, None]:
     """Log the names of the functions being built, if the build takes long."""
-    text = "C is being built for %s; the result is kept in %s"
-    timer = threading.Timer(_NOTICE_AFTER, _LOGGER.warning, (text, names, CACHE.folder))
+    text = f"C is being built for {names}"
+    if current().cache:
+        text += f"; the result is kept in {CACHE.folder}"
+    timer = threading.Timer(_NOTICE_AFTER, _LOGGER.warning, ("%s", text))
     timer.daemon = True
     timer.start()
     try:
