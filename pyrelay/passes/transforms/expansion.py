@@ -156,6 +156,8 @@ class _Expansion:
         self._along: Final = along
         self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
+        self._incomplete: Final[set[str]] = set()
+        """Derived functions in which something is missing that is among the problems."""
         self._space: Final = Workspace(self.store)
         self._derivers: Final = {make: make(self._space) for make in DERIVERS.values()}
         self._first_order: Final[set[str]] = set()
@@ -266,6 +268,8 @@ class _Expansion:
             rules = [self._space.unruled[name] for name in sorted(lost)]
             self.problems.append(RuleOfBatch(transform.span, rules[0].span, rules[0].rule.value))
             return None
+        if not self._incomplete.isdisjoint(reached):
+            return None
         captures = transform.captures + len(known.captures)
         wanted = Wanted(transform.rule, known.name, captures, transform.options, transform.policy)
         deriver = self._derivers[DERIVERS[transform.rule]]
@@ -291,6 +295,8 @@ class _Expansion:
         except GrowingType as found:
             self.problems.append(GrowingData(span, str(found)))
             return None
+        if deriver.problems:
+            self._incomplete.add(name)
         self.problems.extend(deriver.problems)
         deriver.problems.clear()
         return name
