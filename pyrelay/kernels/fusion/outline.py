@@ -23,6 +23,7 @@ from ...ir.expr import (
     Flavour,
     Function,
     GlobalVar,
+    Match,
     Tuple,
     TupleGet,
     Var,
@@ -172,12 +173,15 @@ def _cut(
     inside: set[Var] = set()
     after: set[Var] = set()
     shown_by: dict[str, Var] = {}
-    """The variables that show sizes which this code finds as it runs."""
+    """The variables that show sizes which this code finds as it runs, or takes out of data."""
+    bound = {b.var for b in bindings}
+    around = {v for b in bindings for v in mentioned(b.value)} - bound
+    given_sizes = {n for v in around if v.ty is not None for d in shown(v.ty) for n in d.names()}
     writes = waits = given = False
     """Whether the region has an effect, what is after it has, and bodies may use what it gives."""
     for binding in bindings:
         used = {*mentioned(binding.value), *_showing(binding.value, shown_by)}
-        for name in sorted(_found(binding)):
+        for name in sorted(_found(binding) - given_sizes):
             shown_by.setdefault(name, binding.var)
         effect = effects.of(binding.value) is not Effect.NONE
         branches = has_bodies(binding.value)
@@ -222,7 +226,7 @@ def _showing(value: Expr, shown_by: Mapping[str, Var]) -> Iterator[Var]:
 
 
 def _found(binding: Binding) -> frozenset[str]:
-    """Return the sizes that a call finds as it runs."""
+    """Return the sizes that a call finds as it runs, or that a match may take out of data."""
     match binding.value:
         case Call(_, args, attrs=attrs, type_args=type_args):
             dims = [t for t in type_args if isinstance(t, Dim)]
@@ -231,6 +235,8 @@ def _found(binding: Binding) -> frozenset[str]:
                 *(d.names() for d in (*dims, *dims_in_attrs(attrs))),
             )
             return frozenset(n for d in shown(binding.var.ty) for n in d.names()) - known
+        case Match() if binding.var.ty is not None:
+            return frozenset(n for d in shown(binding.var.ty) for n in d.names())
         case _:
             return frozenset()
 

@@ -3,9 +3,8 @@ the value, with that of the arguments in place of each tensor."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 import torch
@@ -47,7 +46,7 @@ def agree(function: Any, args: tuple[Any, ...], expected: Any) -> None:
             close(function(*args), expected)
 
 
-def tree_of(values: Sequence[Any]) -> Any:
+def tree_of(values: Any) -> Any:
     if len(values) == 1:
         return Leaf(values[0])
     half = len(values) // 2
@@ -279,3 +278,35 @@ def test_data_whose_type_cannot_show_the_shapes_are_refused() -> None:
     assert type(relay.jacfwd(summed)(More(W, Nothing()))) is More
     with pytest.raises(CheckError, match="make what it holds a type parameter"):
         relay.hessian(summed)(More(W, Nothing()))
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Swing(Generic[T]):
+    place: T
+    speed: T
+    steps: Int
+
+
+@relay
+def swung(swing: Swing[VECTOR], dt: float64) -> float64:
+    place, speed = swing.place, swing.speed
+    for _ in range(swing.steps):
+        speed = speed - dt * relay.sin(place)
+        place = place + dt * speed
+    return (place * speed).sum()
+
+
+def test_sizes_that_data_alone_show_are_known_where_they_are_needed() -> None:
+    swing = Swing(random(4), random(4, seed=2), 5)
+
+    def plain(dt: torch.Tensor) -> torch.Tensor:
+        place, speed = swing.place, swing.speed
+        for _ in range(5):
+            speed = speed - dt * torch.sin(place)
+            place = place + dt * speed
+        return (place * speed).sum()
+
+    agree(relay.hessian(swung, wrt="dt"), (swing, W), torch.func.hessian(plain)(W))
