@@ -25,7 +25,7 @@ from ...prelude.values import List
 from ..values.structure import tensors
 from .binder import Binder
 from .places import Parameter, Part, Place, Trail
-from .plain import Floats, Plain, plain_data
+from .plain import Plain, plain_data
 from .schema import (
     INT_RANGE,
     Case,
@@ -134,7 +134,7 @@ class _Walk:
         met = plain_data(value, plan, binder.device)
         if met is not None and not (met.shared and _is_cyclic(value, plan)):
             binder.leaves.extend(tensor for tensor, _, _ in met.tensors)
-            host = self._converted_in(value, plan, met.floats)
+            host = self._converted_in(value, plan, met)
         else:
             host = self._walked(value, plan)
             met = self._met
@@ -150,14 +150,19 @@ class _Walk:
         if self._shared and _is_cyclic(value, plan):
             where = self._parameter.span
             raise RunError(CyclicArgument(self._binder.function, self._place.name, where))
-        return self._converted_in(value, plan, self._met.floats)
+        return self._converted_in(value, plan, self._met)
 
-    def _converted_in(self, value: Any, plan: Plan, floats: Floats) -> Any:
+    def _converted_in(self, value: Any, plan: Plan, met: Plain) -> Any:
         """Return a value with its leaves converted."""
-        for leaf, values in floats.items():
+        for leaf, values in met.floats.items():
             self._convert_floats(leaf, values)
         if not self._converted and not self._has_lists:
             return value
+        if met is not self._met and type(plan) is Data and len(self._converted) == 1:
+            (tensors,) = self._converted.values()
+            found = met.rebuilt(value, plan, tensors)
+            if found is not None:
+                return found
         return transform(
             value, plan, lambda v, leaf: self._converted[leaf].get(id(v), v), is_given=True
         )

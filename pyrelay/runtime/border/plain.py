@@ -9,7 +9,7 @@ not fit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, final
 
@@ -25,6 +25,9 @@ Floats: TypeAlias = "defaultdict[Leaf, dict[int, float]]"
 """Numbers of Python, by identity, that stand in the place of tensors of floats."""
 Check: TypeAlias = "Callable[[list[Any], Pending, Plain, torch.device], bool]"
 """Checks pending instances of one plan and notes their parts; returns whether all fit."""
+Rebuild: TypeAlias = Callable[[Sequence[Any], Mapping[int, torch.Tensor]], dict[int, Any]]
+"""From instances of one plan, those inside others first, and tensors by the identity of the numbers
+that they stand for, to instances with the tensors, by the identity of those without."""
 
 
 @final
@@ -49,6 +52,14 @@ class Plain:
         device = leaves[0].device if leaves else None
         plan.remembered.add(value, Known(changed, tuple(self.tensors), tuple(leaves), device))
 
+    def rebuilt(self, value: Any, plan: Data, tensors: Mapping[int, torch.Tensor]) -> Any:
+        """Return an instance with tensors in the place of its numbers; None where the parts of its
+        type have types of their own, or stand in several places."""
+        if self.shared or list(self.instances) != [plan] or plan.rebuild is None:
+            return None
+        inside_first = [*reversed(self.instances[plan].values())]
+        return plan.rebuild(inside_first, tensors)[id(value)]
+
 
 def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
     """Return what is in an instance that fits in every part and lasts; None where the careful walk
@@ -66,7 +77,9 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
 def _check_of(plan: Data) -> Check:
     check = plan.check
     if check is None:
-        check = plan.check = _Generator(plan).check()
+        generator = _Generator(plan)
+        check = plan.check = generator.check()
+        plan.rebuild = generator.rebuild()
     return check
 
 
@@ -102,6 +115,26 @@ class _Generator:
         exec("\n".join(lines), self._names)
         return self._names["check"]
 
+    def rebuild(self) -> Rebuild | None:
+        """Return the function that makes instances with tensors in the place of numbers; None
+        where an instance has parts of other types than its own and leaves."""
+        lines = ["def rebuild(instances, tensors):", "    made = {}", "    get = made.get"]
+        lines += ["    at = tensors.get", "    for v in instances:", "        cls = type(v)"]
+        for cls, case in self._plan.cases.items():
+            parts = [*zip(case.names, case.plans, strict=True)]
+            if any(type(plan) is not Leaf and plan is not self._plan for _, plan in parts):
+                return None
+            reads = [f"p{n} = v.{name}" for n, (name, _) in enumerate(parts)]
+            new = [
+                f"{'at' if type(plan) is Leaf else 'get'}(id(p{n}), p{n})"
+                for n, (_, plan) in enumerate(parts)
+            ]
+            made = f"made[id(v)] = {self._named(case.make)}({', '.join(new)})"
+            lines.append(f"        if cls is {self._named(cls)}:")
+            lines += (f"            {line}" for line in (*reads, made, "continue"))
+        exec("\n".join([*lines, "    return made"]), self._names)
+        return self._names["rebuild"]
+
     def _case(self, cls: str, case: Case) -> list[str]:
         """Return the statements for the instances of one class."""
         if not case.lasts:
@@ -111,7 +144,7 @@ class _Generator:
         if None in parts:
             return []
         lines = [line for part in parts if part for line in part]
-        if any(isinstance(plan, Data | Maybe) for plan in case.plans):
+        if any(isinstance(plan, Data | Maybe) or _may_be_tensor(plan) for plan in case.plans):
             lines = [*_ENTER, *lines]
         return [f"if cls is {cls}:", *(f"    {line}" for line in [*lines, "continue"])]
 
@@ -176,6 +209,11 @@ class _Generator:
         return name
 
 
+def _may_be_tensor(plan: Plan) -> bool:
+    """Return whether a number of Python at a leaf becomes a tensor."""
+    return isinstance(plan, Leaf) and plan.most >= 0.0
+
+
 _ENTER: Final = (
     "key = id(v)",
     "r = known(key)",
@@ -185,4 +223,5 @@ _ENTER: Final = (
     "    continue",
     "met[key] = v",
 )
-"""Instances with data in them are noted; those that are known or were met are not entered."""
+"""Instances with data or floats in them are noted; those that are known or were met are not
+entered."""

@@ -131,7 +131,8 @@ class Data:
         self.finished: Final = Remembered()
         """The instances that a caller gets as they are, and passes again as they are."""
         self.check: Any = None
-        """The function of `plain.py`, once it has been generated."""
+        self.rebuild: Any = None
+        """The functions of `plain.py`, once they have been generated."""
 
     @cached_property
     def cases(self) -> dict[type, Case]:
