@@ -72,11 +72,11 @@ from ..operators.primitive.index import SLICING
 from ..operators.primitive.stretch import stretch
 from ..operators.primitive.view import roll
 from ..prelude.library import OPTION
-from .conversions import Narrowed, converted, number, to_dtype
+from .coercions.conversions import Narrowed, converted, number, to_dtype
+from .coercions.optional import as_optional, inner_of
 from .dim_scoping.size_checks import after_operands, after_value, comparisons, must_run
 from .generate import Generator
 from .operators import OperatorCall
-from .optional import as_optional, inner_of
 from .overloads.overloads import Reading
 from .solver import Place, is_closed
 

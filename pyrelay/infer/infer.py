@@ -31,7 +31,7 @@ from ..ir.traverse import free_globals, post_order, replace_params, run
 from ..ir.types import UNKNOWN_DIM, TypeHole, map_type, open_shapes, subtypes
 from ..prelude.library import library, part
 from .carried import Origin
-from .conversions import Narrowed, OutOfRange
+from .coercions.conversions import Narrowed, OutOfRange
 from .dim_scoping.escaping import escaping_sizes
 from .dim_scoping.hidden_sizes import hidden_sizes
 from .dim_scoping.size_checks import Recursion, calls_in_branches, without_undetermined

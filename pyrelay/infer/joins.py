@@ -17,7 +17,7 @@ from ..ir.types import (
     TypeHole,
 )
 from ..prelude.library import OPTION
-from .optional import inner_of, joined_optional
+from .coercions.optional import inner_of, joined_optional
 from .solver import Solver
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import final
 
 from ..ir.types import UNIT, Type, TypeHole
+from .coercions.optional import inner_of
 from .constraints import (
     ApplyConstraint,
     Constraint,
@@ -21,7 +22,6 @@ from .constraints import (
     JoinConstraint,
     OperatorConstraint,
 )
-from .optional import inner_of
 from .solver import Solver
 from .transforms import TransformConstraint
 

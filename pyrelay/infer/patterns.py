@@ -36,8 +36,8 @@ from ..ir.types import (
     show,
 )
 from ..prelude.library import LIST, OPTION
-from .listed import element_of
-from .optional import inner_of
+from .coercions.listed import element_of
+from .coercions.optional import inner_of
 from .solver import Solver
 
 if TYPE_CHECKING:

@@ -39,11 +39,11 @@ from ..ir.types import (
     subtypes,
 )
 from .carried import Origin, Way
+from .coercions.listed import flowing_parts
+from .coercions.optional import inner_of
 from .dim_scoping.size_checks import Recursion
 from .dtypes import DTypes, Key
 from .extent import Extents
-from .listed import flowing_parts
-from .optional import inner_of
 from .quotients import quotient_in, refuse_remainder
 
 if TYPE_CHECKING:

@@ -51,9 +51,9 @@ from ...operators.primitive.extrema import max_, min_
 from ...operators.primitive.index import index
 from ...prelude.library import LIST
 from ...text.reader.vocabulary import wrong_attribute
-from ..listed import element_of
+from ..coercions.listed import element_of
+from ..coercions.optional import inner_of
 from ..operators import OperatorCall, StaticNeeded, WidthsMixed
-from ..optional import inner_of
 from ..overloads.joined_lists import joins_lists, mixed_lists
 from ..solver import Solver
 

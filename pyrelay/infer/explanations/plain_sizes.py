@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import fields, is_dataclass, replace
 
 from ...diagnostics.diagnostic import Problem
-from ...ir.open_sizes import with_any
+from ...text.open_sizes import with_any
 
 
 def plain(problem: Problem, running: Collection[str] = ()) -> Problem:

@@ -11,7 +11,7 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, GlobalVar, Var, use_of
 from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type, show
 from ...prelude.library import LIST, qualified
-from ..optional import inner_of
+from ..coercions.optional import inner_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

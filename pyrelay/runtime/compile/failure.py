@@ -40,7 +40,6 @@ from ...ir.bounds import relation
 from ...ir.dims import Dim, DimOp
 from ...ir.expr import Assumption, Call, Expr, GlobalVar, Var, type_of
 from ...ir.op import Op
-from ...ir.open_sizes import with_any
 from ...ir.types import DType, TensorType, is_float
 from ...kernels.backend import FailedInside
 from ...lower_torch.apply import apply_op
@@ -60,6 +59,7 @@ from ...operators.host.stream import ElementError
 from ...operators.host.whole import Incomparable
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.gathering import index_select, one_hot
+from ...text.open_sizes import with_any
 
 
 def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:

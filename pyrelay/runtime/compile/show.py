@@ -14,13 +14,13 @@ import torch
 from ...config import current
 from ...ir.expr import type_of
 from ...ir.module import Module
-from ...ir.open_sizes import with_any
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import dim_names, show
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction
 from ...kernels.explain import explain, explain_calls, summary_of
 from ...kernels.outlined import outlined_of
 from ...kernels.residuals import explain_saved
+from ...text.open_sizes import with_any
 from ...text.printer import to_text
 from ...to_python.text import to_python
 from .kernels import Kernels

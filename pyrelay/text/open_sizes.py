@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from .types import ANY_DIM
+from ..ir.types import ANY_DIM
 
 _OPEN: Final = re.compile(rf"{ANY_DIM}\d+")
 

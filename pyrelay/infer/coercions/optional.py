@@ -6,12 +6,12 @@ by unification, so `Option[Int]` and `Int` stay different types.
 
 from __future__ import annotations
 
-from ..diagnostics.source import Span
-from ..ir.dims import Dim
-from ..ir.expr import Binding, Call, Constructor, Expr, Tuple, Var, type_of
-from ..ir.traverse import let
-from ..ir.types import UNIT, AdtType, FnType, Type, TypeHole
-from ..prelude.library import OPTION
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import Binding, Call, Constructor, Expr, Tuple, Var, type_of
+from ...ir.traverse import let
+from ...ir.types import UNIT, AdtType, FnType, Type, TypeHole
+from ...prelude.library import OPTION
 
 
 def inner_of(ty: Type) -> Type | None:

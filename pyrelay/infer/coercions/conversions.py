@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..diagnostics.catalogue.types import NumberOutOfRange
-from ..ir.declaration.attributes import bind_attrs
-from ..ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
-from ..ir.own_sizes import closed, has_own_sizes
-from ..ir.traverse import let
-from ..ir.types import (
+from ...diagnostics.catalogue.types import NumberOutOfRange
+from ...ir.declaration.attributes import bind_attrs
+from ...ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
+from ...ir.own_sizes import closed, has_own_sizes
+from ...ir.traverse import let
+from ...ir.types import (
     INT,
     UNIT,
     AdtType,
@@ -28,9 +28,9 @@ from ..ir.types import (
     Type,
     fits,
 )
-from ..operators.captured import CapturedInteger
-from ..operators.host.sizes import as_size
-from ..operators.primitive.compare import cast
+from ...operators.captured import CapturedInteger
+from ...operators.host.sizes import as_size
+from ...operators.primitive.compare import cast
 from .listed import as_list, element_of
 from .optional import as_optional, inner_of
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..diagnostics.source import Span
-from ..ir.dims import Dim
-from ..ir.expr import Call, Constructor, Expr
-from ..ir.types import AdtType, FnType, TupleType, Type
-from ..prelude.library import LIST
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import Call, Constructor, Expr
+from ...ir.types import AdtType, FnType, TupleType, Type
+from ...prelude.library import LIST
 
 
 def element_of(ty: Type) -> Type | None:
