@@ -139,12 +139,29 @@ SUM = Program(
     flag=True,
     seed=1,
 )
+HELD = Program(
+    infer(
+        parse_module(
+            """type Held { Held(fn (float64) -> float64, float64) }
+            def @apply(%held: Held) { match (%held) { Held(%f, %x) => %f(%x) } }
+            """
+            f"def @main[N: Dim, M: Dim]({PARAMS}) {{"
+            " @apply(Held(fn (%x: float64) { tanh(%x) }, %s)) + tanh(sum(%a)) * tanh(sum(%v)) }"
+        )
+    ),
+    {"N": 3, "M": 2},
+    number=0,
+    flag=False,
+    seed=2,
+)
 FEW = settings(max_examples=settings().max_examples // 5)
 PIPELINES = st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=3)
 
 
 @FEW
 @example(SUM, ["grad", "vjp", "grad"], "partial evaluation")
+@example(HELD, ["vjp", "grad", "vjp"], "partial evaluation")
+@example(HELD, ["vjp", "vjp", "vjp"], "partial evaluation")
 @given(programs(4, differentiable=True), PIPELINES, st.sampled_from(list(PASSES)))
 def test_a_pipeline_is_what_autograd_finds(program: Program, names: list[str], last: str) -> None:
     module, reference = pipeline(program, names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -40,6 +40,13 @@ class Activation:
         self._because: Final = because
         self._own_sizes: Final = set(callee.own_sizes)
         """The sizes that it may still find, of a value that is known."""
+
+    def doubt(self, given: Collection[str]) -> None:
+        """Let sizes that a call passes, and that the sizes `given` do not show, be those of values:
+        the caller may mention a size that nothing shows there, since no value of it is asked for.
+        """
+        dims = self._change.dims.items()
+        self._own_sizes.update(n for n, dim in dims if not dim.names() <= frozenset(given))
 
     def learn_from(self, bound: Iterable[tuple[Var, Value]]) -> None:
         """Let the sizes that parameters or a pattern find in values be those of the values. Fields

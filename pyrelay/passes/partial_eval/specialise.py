@@ -380,6 +380,7 @@ class Specialiser:
         inside = Activation(site.name, callee, change, site.args, around, because)
         inside.level = site.level
         pairs = list(zip(callee.function.params, site.args, strict=True))
+        inside.doubt({name for dim in self._given for name in dim.names()})
         inside.learn_from(pairs)
         for param, value in pairs:
             self._evaluator.assign(param, value, inside, code)
