@@ -115,7 +115,7 @@ def test_a_pullback_takes_a_list() -> None:
         ([1.0, 2.0, 3.0, "a"], "`total` got the str 'a' as `xs[3]`"),
         ([torch.ones(2)], "`total` got Tensor[Float, (2,)] as `xs[0]`"),
         (3.0, "`total` got the float 3.0 as `xs`"),
-        ((1.0, 2.0), "make it a list"),
+        ((1.0, "a"), "`total` got the str 'a' as `xs[1]`"),
     ],
 )
 def test_a_wrong_element_is_named(given: Any, message: str) -> None:
