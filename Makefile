@@ -110,6 +110,7 @@ round-trip: $(VENV)/.dev
 benchmark: $(VENV)/.dev
 	$(PIP) --editable ".[benchmarks]"
 	$(BIN)/python -m benchmarks.performance
+	$(BIN)/python -m benchmarks.performance_plot docs/performance.svg
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py
