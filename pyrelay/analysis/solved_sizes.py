@@ -47,10 +47,7 @@ class Undetermined:
 def with_solved_sizes(module: Module) -> Module:
     """Return a module in A-normal form in which every dim that an attribute needs is shown, or
     computed from dims that are; itself if that holds already."""
-    functions = {n: _Walk(f).function() for n, f in module.functions.items()}
-    if all(functions[n] is f for n, f in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_functions(lambda f: _Walk(f).function())
 
 
 def undetermined_sizes_of(function: Function) -> list[Undetermined]:

@@ -62,8 +62,7 @@ _UNMATCHED: Final = "MatchError: no case matches the value"
 
 def sayable(module: Module) -> Module:
     """Return a module in A-normal form in other words where Python has none for it."""
-    functions = {n: _written(f, module.adts) for n, f in module.functions.items()}
-    return replace(module, functions=functions)
+    return module.map_functions(lambda f: _written(f, module.adts))
 
 
 def _written(function: Function, adts: Mapping[str, AdtDef]) -> Function:

@@ -17,6 +17,7 @@ from ...ir.op import (
     MadeOf,
     NoGradient,
     Op,
+    Param,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -196,12 +197,28 @@ write_rows: Final = Op(
 
 
 def _overwrite_type(call: RuleCall) -> Type:
-    target, value = call.tensor(0), call.tensor(1)
+    targets, values = call.type(0), call.type(1)
     try:
-        call.solver.unify(target, value)
+        call.solver.unify(targets, values)
     except Clash:
-        call.clash(f"`overwrite` puts {show(value)} in the place of {show(target)}", 0, 1)
+        message = f"`{call.op.name}` puts {show(values)} in the place of {show(targets)}"
+        call.clash(message, 0, 1)
     return UNIT
+
+
+def _overwriting(name: str, doc: str, lowering: Library, *params: Param) -> Op:
+    """Return an operator that stores its second operand over its first."""
+    return Op(
+        name=name,
+        doc=doc,
+        params=params,
+        type_rule=_overwrite_type,
+        effect=Effect.STATE,
+        shape=ShapeBehaviour.TRIVIAL,
+        lowering=lowering,
+        grad=NoGradient("made after all gradients are", is_zero=False),
+        samples=lambda: (),
+    )
 
 
 def _overwrite(torch: Any, target: Any, value: Any) -> tuple[()]:
@@ -209,26 +226,13 @@ def _overwrite(torch: Any, target: Any, value: Any) -> tuple[()]:
     return ()
 
 
-overwrite: Final = Op(
-    name="overwrite",
-    doc="The elements of a tensor, in its own storage, replaced by those of another.",
-    params=(operand("target"), operand("value")),
-    type_rule=_overwrite_type,
-    effect=Effect.STATE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_overwrite),
-    grad=NoGradient("made after all gradients are", is_zero=False),
-    samples=lambda: (),
+overwrite: Final = _overwriting(
+    "overwrite",
+    "The elements of a tensor, in its own storage, replaced by those of another.",
+    Library(_overwrite),
+    operand("target"),
+    operand("value"),
 )
-
-
-def _overwrite_all_type(call: RuleCall) -> Type:
-    targets, values = call.type(0), call.type(1)
-    try:
-        call.solver.unify(targets, values)
-    except Clash:
-        call.clash(f"`overwrite_all` puts {show(values)} in the place of {show(targets)}", 0, 1)
-    return UNIT
 
 
 def _overwrite_all(torch: Any, targets: Sequence[Any], values: Sequence[Any]) -> tuple[()]:
@@ -245,14 +249,10 @@ def _overwrite_all_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Va
     return args[0].builder.unit()
 
 
-overwrite_all: Final = Op(
-    name="overwrite_all",
-    doc="The elements of each tensor of a tuple, in its own storage, replaced by those of another.",
-    params=(operand("targets"), operand("values")),
-    type_rule=_overwrite_all_type,
-    effect=Effect.STATE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_overwrite_all, fused=MadeOf(_overwrite_all_code)),
-    grad=NoGradient("made after all gradients are", is_zero=False),
-    samples=lambda: (),
+overwrite_all: Final = _overwriting(
+    "overwrite_all",
+    "The elements of each tensor of a tuple, in its own storage, replaced by those of another.",
+    Library(_overwrite_all, fused=MadeOf(_overwrite_all_code)),
+    operand("targets"),
+    operand("values"),
 )

@@ -7,7 +7,7 @@ takes the place of each call, and stands where the call stands. These functions 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from ...analysis.retype import Retyping
@@ -28,8 +28,7 @@ def blame_callers(module: Module) -> Module:
     blamed = {n: f for n, f in module.functions.items() if n.startswith(PRELUDE) and stops(f)}
     if not blamed:
         return module
-    functions = {n: _Caller(module, blamed).walked(f) for n, f in module.functions.items()}
-    return replace(module, functions=functions)
+    return module.map_functions(lambda f: _Caller(module, blamed).walked(f))
 
 
 @final

@@ -6,7 +6,7 @@ no function of the source, so a debugged program has a copy of it on each path i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...ir.expr import Binding, Call, Expr, Function, Var
@@ -27,8 +27,7 @@ GROWTH: Final = 10_000
 def inline_joins(module: Module) -> Module:
     """Return a module in A-normal form with its flavours, in which local functions without a name
     stand where they are called."""
-    functions = {n: _Joins(module, f).walked(f) for n, f in module.functions.items()}
-    return replace(module, functions=functions)
+    return module.map_functions(lambda f: _Joins(module, f).walked(f))
 
 
 @final

@@ -21,10 +21,7 @@ from ..base import Context, Pass
 
 def capture_fields(module: Module) -> Module:
     """Return a module in A-normal form in which closures capture fields."""
-    functions = {n: _changed(f) for n, f in module.functions.items()}
-    if all(functions[n] is f for n, f in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_functions(_changed)
 
 
 @final

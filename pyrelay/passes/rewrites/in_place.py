@@ -157,10 +157,7 @@ class StoreSteps(Pass):
 
 def _updated(module: Module, opaque: Opaque, find: _Find) -> Module:
     updates = _updates(module, opaque, find)
-    if not updates:
-        return module
-    functions = {n: _rewritten(f, updates) for n, f in module.functions.items()}
-    return replace(module, functions=functions)
+    return module.map_functions(lambda f: _rewritten(f, updates)) if updates else module
 
 
 def _updates(module: Module, opaque: Opaque, find: _Find) -> dict[RefWrite, _Update]:

@@ -30,10 +30,7 @@ def narrow_places(module: Module, opaque: Opaque = nothing_opaque) -> Module:
     """Return a module in A-normal form whose pools store their places in 32 bits where they can."""
     if opaque(max_pool2d_with_indices) or opaque(max_pool2d_backward):
         return module
-    functions = {n: _narrowed(f) for n, f in module.functions.items()}
-    if all(functions[n] is f for n, f in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_functions(_narrowed)
 
 
 @final

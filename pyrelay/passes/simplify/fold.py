@@ -48,12 +48,7 @@ def fold(
 
     Without `evaluate`, operators on constants stay; those that are `opaque` stay in any case.
     """
-    functions = {
-        n: _Folder(module, evaluate, opaque).walked(f) for n, f in module.functions.items()
-    }
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_functions(lambda f: _Folder(module, evaluate, opaque).walked(f))
 
 
 @final

@@ -413,7 +413,7 @@ class ExprReader:
         return self._made(Call(callee, values, {}, types, span=span), expected)
 
     def _named_callee(self, tree: Syntax) -> Expr | Op | Imported | Rule | None:
-        """Return what a call names; None if an expression computes it."""
+        """Return the callee that a name resolves to; None if the callee is any other expression."""
         if tree.data != "name":
             return None
         word = word_of(tree)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..store import Store
 
 Cells: TypeAlias = frozenset[Type]
-"""Types of cells, with every size left out."""
+"""The types of references, with all sizes erased."""
 NO_CELLS: Final[Cells] = frozenset()
 
 
@@ -122,7 +122,7 @@ class CellUse:
 
 
 def without_sizes(ty: Type) -> Type:
-    """Return a type with every size left out, by which cells are told apart."""
+    """Return a type with all sizes erased. References may alias if their erased types are equal."""
     return map_type(ty, lambda t: INT if isinstance(t, SizeType) else None, lambda _: ZERO)
 
 
