@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 from ..diagnostics.catalogue.sites import EndlessModel, ImplicitNameTaken
 from ..diagnostics.diagnostic import Diagnostic, Problem
@@ -29,6 +29,7 @@ from .models.optimizer_places import Updates
 from .models.optimizers import OptimizerGuard, OptimizerUse, Recipe
 from .names.flow import annotated_names
 from .names.scope import MISSING, Guard, Place, Scope, is_frozen
+from .names.sharing import Summary, Unit
 from .source.definition import Definition, Implicit, Meaning, StaticValue
 from .source.residual import Residual
 from .source.signature import (
@@ -39,10 +40,6 @@ from .source.signature import (
     with_implicits,
 )
 from .types.annotation import AnnotationReader
-
-if TYPE_CHECKING:
-    from .names.sharing import Summary
-    from .names.summaries import Unit
 
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
 """The models that a function mentions, with the static arguments of the first mention."""

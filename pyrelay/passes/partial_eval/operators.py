@@ -18,9 +18,9 @@ from ...ir.types import INT, SizeType, TensorType, fits, int64, is_float
 from ...operators.host.failing import check
 from ...operators.primitive import arithmetic, compare
 from ..base import Evaluate, Opaque
-from ..rewrites.rules import Definitions
 from ..simplify.algebra import number, simplified
 from ..simplify.constants import evaluated
+from ..simplify.rules import Definitions
 
 
 @final

@@ -25,7 +25,7 @@ from ...operators.primitive.conv import conv1d, conv2d, conv3d
 from ...operators.primitive.conv_transpose import conv_transpose2d
 from ...operators.shared.operands import is_given
 from ..base import Context, Pass
-from .rules import Rule, Site, apply_rules
+from ..simplify.rules import Rule, Site, apply_rules
 
 if TYPE_CHECKING:
     from ...ir.module import Module

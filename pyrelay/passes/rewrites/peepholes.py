@@ -28,7 +28,7 @@ from ...operators.primitive.math import tanh
 from ...operators.primitive.pool import max_pool2d
 from ...operators.primitive.view import reshape, unsqueeze
 from ..base import Context, Pass
-from .rules import Rule, Site, apply_rules
+from ..simplify.rules import Rule, Site, apply_rules
 
 # Pairs of calls that torch does in one.
 

@@ -37,7 +37,7 @@ from ...operators.primitive.view import (
     swapaxes,
     transpose,
 )
-from ..rewrites.rules import Definitions, Rule, Site, by_operator
+from .rules import Definitions, Rule, Site, by_operator
 
 
 def simplified(call: Call, known: Definitions) -> Expr | None:

@@ -26,7 +26,7 @@ from ...ir.expr import (
 from ...ir.types import TensorType, is_float
 
 if TYPE_CHECKING:
-    from ..rewrites.rules import Definitions
+    from .rules import Definitions
 
 
 class Verdict(Enum):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.types import dim_names
 from ...ir.verify import Stage
 from ...passes.rewrites.fold_norms import NORM_RULES
-from ...passes.rewrites.rules import apply_rules
 from ...passes.rewrites.stored_weights import Path, stored_weights
+from ...passes.simplify.rules import apply_rules
 from ...passes.simplify.simplify import simplify
 from ..border.devices import CPU
 from ..calls.open_program import EvalProgram, OpenProgram

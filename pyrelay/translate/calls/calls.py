@@ -42,7 +42,6 @@ from ..data.methods import SYMBOLS
 from ..data.unions import is_data_class, is_users_class, may_be_field
 from ..lists.list_append import grown_value, hold_stored
 from ..lists.list_changes import refuse_change
-from ..lists.list_methods import METHODS as OF_LISTS
 from ..lists.list_methods import list_method
 from ..lists.tensor_displays import tensor
 from ..models import creation, model_calls, records, updates
@@ -69,7 +68,7 @@ from .library import library_call
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
 from .operators import operator_call
 from .residual_calls import residual_call
-from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
+from .tables import BUILTINS, CASTS, LIKE, LIST_METHODS, METHODS, SAME
 from .user_rules import applied_rules, policy_call
 
 
@@ -399,7 +398,7 @@ def _field_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[E
     is_field = may_be_field(name, cx.annotations.namespace)
     if name in CHANGES and not is_field:
         return refuse_change(cx, node)
-    if name in OF_LISTS and not is_field:
+    if name in LIST_METHODS and not is_field:
         return (yield list_method(cx, node, function))
     if not is_field or node.keywords:
         receiver = yield cx.expression(function.value)
@@ -432,7 +431,7 @@ def _plain_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps
 _MEASURES: Final[dict[str, Op]] = {"dim": rank, "size": shape}
 """Methods that give what attributes give too."""
 
-_OTHERS: Final = frozenset({*_MEASURES, *METHODS, *CASTS, *LIKE, *SAME, *OF_LISTS})
+_OTHERS: Final = frozenset({*_MEASURES, *METHODS, *CASTS, *LIKE, *SAME, *LIST_METHODS})
 """The methods of tensors and lists."""
 
 

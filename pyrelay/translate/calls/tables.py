@@ -90,6 +90,12 @@ BUILTINS: Final[dict[Callable[..., Any], Op]] = {
 }
 """Python's own functions that are one operator; those that need more are in `builtin_calls`."""
 
+LIST_SEARCHES: Final[dict[str, Op]] = {"count": loop.count_of, "index": loop.index_of}
+"""The methods of lists that search one."""
+
+LIST_METHODS: Final = frozenset({*LIST_SEARCHES, "copy"})
+"""The methods of lists that change nothing."""
+
 METHODS: Final[dict[str, Op]] = {
     "abs": arithmetic.abs_,
     "absolute": arithmetic.abs_,

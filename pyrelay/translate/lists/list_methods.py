@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import ast
-from typing import Final
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...ir.expr import Call, Expr
-from ...ir.op import Op
 from ...ir.traverse import Steps
-from ...operators.host.loop import count_of, index_of
+from ..calls.tables import LIST_SEARCHES
 from ..context import Context
-
-_SEARCHES: Final[dict[str, Op]] = {"count": count_of, "index": index_of}
-
-METHODS: Final = frozenset({*_SEARCHES, "copy"})
 
 
 def list_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
     """Translate a call of one of the methods."""
-    op, span = _SEARCHES.get(function.attr), cx.span(node)
+    op, span = LIST_SEARCHES.get(function.attr), cx.span(node)
     wanted = 0 if op is None else 1
     if len(node.args) != wanted or node.keywords:
         form = f"`xs.{function.attr}({'x' * wanted})`"

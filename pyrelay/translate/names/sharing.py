@@ -20,10 +20,9 @@ from ...ir.types import AdtType
 from ...operators.primitive.index import index
 from ...prelude.library import library
 from ...prelude.names import LibraryConstructor, LibraryFunction, library_value
-from ..calls.tables import CASTS, COPIES, LIKE, METHODS, SAME
+from ..calls.tables import CASTS, COPIES, LIKE, LIST_METHODS, METHODS, SAME
 from ..data.unions import is_data_class
-from ..lists.list_methods import METHODS as OF_LISTS
-from ..source.definition import meaning
+from ..source.definition import Definition, meaning
 from .flow import CHANGES, names_of, reads
 from .scope import MISSING
 
@@ -51,6 +50,15 @@ class Summary(NamedTuple):
     result: Sharing = FRESH
     stored: Sharing = FRESH
     distinct: bool = True
+
+
+class Unit(NamedTuple):
+    """A function whose text is at hand: a definition, or a function nested in one; and whether it
+    is about lists or about tensors."""
+
+    definition: Definition
+    node: ast.FunctionDef
+    lists: bool
 
 
 class Called(NamedTuple):
@@ -220,7 +228,9 @@ def stored_by_call(names: Names, node: ast.Call) -> Steps[Sharing]:
 def _is_of_values(node: ast.Call) -> bool:
     """Return whether a call may be that of a method of tensors or lists."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    return any(name in known for known in (METHODS, OF_LISTS, COPIES, SAME, CASTS, LIKE, CHANGES))
+    return any(
+        name in known for known in (METHODS, LIST_METHODS, COPIES, SAME, CASTS, LIKE, CHANGES)
+    )
 
 
 def _arguments(node: ast.Call) -> Iterator[ast.expr]:
@@ -283,7 +293,7 @@ _INTRINSICS: Final[Mapping[Intrinsic, Any]] = {
 
 def _of_method(name: str, receiver: Sharing, arguments: Sharing, *, lists: bool) -> Sharing:
     """Return what the result of a method shares, or of a function in a field of that name."""
-    if name in OF_LISTS and lists:
+    if name in LIST_METHODS and lists:
         return copied(receiver, lists=True) if name == "copy" else FRESH
     if name == "pop":
         return element(receiver)

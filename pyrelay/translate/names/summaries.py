@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from ...ir.traverse import Steps, run
 from ...ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
@@ -32,6 +32,7 @@ from .sharing import (
     Share,
     Sharing,
     Summary,
+    Unit,
     anything,
     copied,
     element,
@@ -41,15 +42,6 @@ from .sharing import (
 )
 
 _State: TypeAlias = dict[str, Sharing]
-
-
-class Unit(NamedTuple):
-    """A function whose text is at hand: a definition, or a function nested in one; and whether it
-    is about lists or about tensors."""
-
-    definition: Definition
-    node: ast.FunctionDef
-    lists: bool
 
 
 def units_called(

@@ -7,14 +7,28 @@ An abbreviation is read in its own parameters, for which its arguments are put i
 from __future__ import annotations
 
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ... import annotations as written
+from ...ir.dims import Dim
 from ...ir.types import UNKNOWN, Substitution, Type, TypeVar, dim_names, subtypes
 from ..data.unions import Evaluate, is_named_alias, members_of, names_nothing, parameters
 
-if TYPE_CHECKING:
-    from .annotation import AnnotationReader
+
+class Reader(Protocol):
+    """A reader of annotations, as far as an abbreviation needs one."""
+
+    def type(self, value: Any) -> Type:
+        """Return the type that an object stands for in an annotation."""
+        ...
+
+    def dim(self, value: Any) -> Dim:
+        """Return the size that an object stands for in a shape."""
+        ...
+
+    def open_dim(self) -> Dim:
+        """Return a size that an annotation leaves open."""
+        ...
 
 
 def named_alias(value: Any) -> tuple[Any, tuple[Any, ...]] | None:
@@ -51,7 +65,7 @@ def wrong_arguments(value: Any) -> str | None:
     return f"`{alias.__name__}` takes {wanted or 'no'} type {noun}, and gets {len(args)}"
 
 
-def type_of(alias: Any, args: tuple[Any, ...], reader: AnnotationReader) -> Type:
+def type_of(alias: Any, args: tuple[Any, ...], reader: Reader) -> Type:
     """Return the type that an abbreviation stands for with its type arguments; those that are not
     written are open. Raises what reading it raises."""
     ty = reader.type(alias.__value__)

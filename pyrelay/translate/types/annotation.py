@@ -13,7 +13,7 @@ import collections.abc
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, Protocol, final
 
 from ... import annotations as written
 from ...diagnostics.catalogue.names import UndefinedName
@@ -55,9 +55,6 @@ from ..source.definition import meaning
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
 from .annotation_values import ITERABLE_WAY, evaluate, reason
 from .number_places import MARKS, TUPLE_MARK, Numbers, Recorded, places_of
-
-if TYPE_CHECKING:
-    from ..data.data import DataTypes
 
 NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
 """Python's own number types: the type in the IR; results come back as Python numbers."""
@@ -111,6 +108,18 @@ class NotData(Exception):  # noqa: N818  becomes a diagnostic where the class is
     def __init__(self, problem: Callable[[Span], Problem]) -> None:
         super().__init__()
         self.problem = problem
+
+
+class DataTypes(Protocol):
+    """The data types of a program, as far as annotations name them."""
+
+    def annotation(self, value: Any, reader: AnnotationReader, span: Span) -> Type | None:
+        """Return the type that a class, an alias or a union names; None for any other object."""
+        ...
+
+    def define_own_sizes(self, ty: Type, span: Span) -> None:
+        """Define the types of tensors with sizes of their own that a type mentions."""
+        ...
 
 
 @final

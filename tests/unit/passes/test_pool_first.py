@@ -8,7 +8,7 @@ from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.infer import infer
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.passes.rewrites.peepholes import POOL_RULES
-from pyrelay.passes.rewrites.rules import apply_rules
+from pyrelay.passes.simplify.rules import apply_rules
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text
 
