@@ -41,16 +41,16 @@ from .program import CText
 from .routing import policy
 from .spare import spare
 
-HEAD: Final = 14
+HEAD: Final = 15
 """The cells of `relay_call` in C, before those of arguments and results."""
 
 STACK_CELL: Final = 1
 """The place among them of the bytes of the stack."""
 
-_PRODUCTS_CELL: Final = 8
+_PRODUCTS_CELL: Final = 9
 """The place of the policy of products."""
 
-_SPARE_CELL: Final = 9
+_SPARE_CELL: Final = 10
 """The place of the memory that the thread keeps."""
 
 FILE: Final = "<calls of a function in C>"

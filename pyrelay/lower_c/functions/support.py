@@ -33,7 +33,7 @@ typedef struct {
     int (*signals)(void);   /* what Python has for these, or NULL */
     void *(*release)(void);
     void (*acquire)(void *);
-    void *parallel, *threads;   /* what runs loops of kernels in threads */
+    void *parallel, *threads, *thread;  /* what runs loops of kernels in threads */
     int64_t (*routes)(const int64_t *);     /* what knows which way products are computed */
     int64_t products;       /* the policy for these */
     struct relay_spare *spare;  /* the memory that the thread keeps for its next calls, or NULL */
@@ -291,6 +291,7 @@ int64_t relay_enter(relay_call *call, void (*body)(relay_state *)) {
 #ifdef RELAY_KERNELS
     memcpy(&state.run.parallel, &call->parallel, sizeof call->parallel);
     memcpy(&state.run.most_threads, &call->threads, sizeof call->threads);
+    memcpy(&state.run.thread, &call->thread, sizeof call->thread);
 #endif
     state.ticks = RELAY_TICKS;
     if (call->stack) return relay_on_large_stack(&state);

@@ -52,6 +52,7 @@ class _Run(ctypes.Structure):
     _fields_ = (
         ("parallel", ctypes.c_void_p),
         ("most_threads", ctypes.c_void_p),
+        ("thread", ctypes.c_void_p),
         ("at", ctypes.c_void_p),
         ("size", ctypes.c_void_p),
         ("number", ctypes.c_void_p),

@@ -16,14 +16,16 @@ import torch
 PRODUCTS: Final = ("sgemm_", "dgemm_")
 """The functions of BLAS that multiply matrices, of float32 and of float64."""
 
+_THREADS: Final = ("GOMP_parallel", "omp_get_max_threads", "omp_get_thread_num")
+
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_cpu.dylib")
 
 
-def thread_functions() -> tuple[int, int]:
-    """Return the addresses of the function that runs another in each thread, and of the one that
-    returns how many threads there are; 0 and 0 if torch has no such functions."""
-    parallel, most = torch_functions("GOMP_parallel", "omp_get_max_threads") or (0, 0)
-    return parallel, most
+def thread_functions() -> tuple[int, ...]:
+    """Return the addresses of the function that runs another in each thread, of the one that
+    returns how many threads there are, and of the one that returns the number of the thread that
+    calls it; zeros if torch has no such functions."""
+    return torch_functions(*_THREADS) or (0,) * len(_THREADS)
 
 
 @cache

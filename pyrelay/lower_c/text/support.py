@@ -12,16 +12,24 @@ RUN: Final = """\
 typedef struct {
     void (*parallel)(void (*)(void *), void *, unsigned, unsigned);
     int (*most_threads)(void);
+    int (*thread)(void);
     char **at;
     const int64_t *size;
     const double *number;
     int64_t failed;
 } relay_run;
 
+/* The parts of a loop that a thread begins with: those from `next` to `end` that are left. */
+typedef struct {
+    int64_t next, end;
+} relay_share;
+
 typedef struct {
     void (*part)(const void *, int64_t, int64_t);
     const void *given;
-    int64_t count, size, next, least;
+    int64_t size, least, threads;
+    int (*thread)(void);
+    relay_share *shares;
 } relay_work;
 
 /* How many loops run in one thread from now on, and how many after the next that waits long. */
@@ -107,13 +115,16 @@ static int64_t relay_clock(void) {
 
 static void relay_worker(void *given) {
     relay_work *work = given;
-    int64_t start = 0, parts = 0;
-    for (;;) {
-        int64_t begin = __atomic_fetch_add(&work->next, work->size, __ATOMIC_RELAXED);
-        if (begin >= work->count) break;
-        if (!parts++) start = relay_clock();
-        int64_t left = work->count - begin;
-        work->part(work->given, begin, begin + (left < work->size ? left : work->size));
+    int64_t start = 0, parts = 0, own = work->thread();
+    for (int64_t i = 0; i < work->threads; i++) {
+        relay_share *share = &work->shares[(own + i) % work->threads];
+        for (;;) {
+            int64_t begin = __atomic_fetch_add(&share->next, work->size, __ATOMIC_RELAXED);
+            if (begin >= share->end) break;
+            if (!parts++) start = relay_clock();
+            int64_t left = share->end - begin;
+            work->part(work->given, begin, begin + (left < work->size ? left : work->size));
+        }
     }
     if (!parts) return;
     int64_t each = (relay_clock() - start) / parts;
@@ -136,9 +147,10 @@ static void relay_note(int64_t took, int64_t alone) {
     __atomic_store_n(&relay_pause, pause, __ATOMIC_RELAXED);
 }
 
-/* Runs a loop in parts that threads take in turn, in one where it is short. A part has at least so
-   much work that dealing it out does not show, there are about as many for each thread, and no two
-   write to one line of memory. */
+/* Runs a loop in parts, in one where it is short. Each thread begins with a share of its own, the
+   same in each loop over as many places, so that it meets again in its cache what it wrote, and
+   then takes parts of the others. A part has at least so much work that dealing it out does not
+   show, and no two write to one line of memory. */
 static void relay_in_parts(
     relay_run *run,
     void (*part)(const void *, int64_t, int64_t),
@@ -160,9 +172,15 @@ static void relay_in_parts(
     turns = turns < 1 ? 1 : turns > 4 ? 4 : turns;
     int64_t size = (count + threads * turns - 1) / (threads * turns);
     if (size > 64) size = (size + 63) / 64 * 64;
-    relay_work shared = {part, given, count, size, 0, INT64_MAX};
+    int64_t parts = (count + size - 1) / size, each = (parts + threads - 1) / threads * size;
+    relay_share shares[threads];
+    for (int64_t i = 0; i < threads; i++) {
+        int64_t end = (i + 1) * each;
+        shares[i] = (relay_share){i * each, end < count ? end : count};
+    }
+    relay_work shared = {part, given, size, INT64_MAX, threads, run->thread, shares};
     int64_t start = relay_clock();
     run->parallel(relay_worker, &shared, (unsigned)threads, 0);
-    relay_note(relay_clock() - start, (count + size - 1) / size * shared.least);
+    relay_note(relay_clock() - start, parts * shared.least);
 }
 """

@@ -34,11 +34,16 @@ and a number of the other."""
 
 def tile_shape(target: Target, lanes: int, columns: int | None) -> tuple[int, int]:
     """Return the rows and vectors of a tile, such that few lanes have no column where the number
-    of columns is known."""
+    of columns is known, and that it multiplies more often than it loads."""
     shapes = _SHAPES[registers(target)]
     if not columns:
         return shapes[0]
-    return min(shapes, key=lambda shape: -(-columns // (shape[1] * lanes)) * shape[1])
+
+    def cost(shape: tuple[int, int]) -> float:
+        rows, vectors = shape
+        return -(-columns // (vectors * lanes)) * max(vectors, 1 + vectors / rows)
+
+    return min(shapes, key=cost)
 
 
 @final

@@ -36,7 +36,12 @@ def test_loops_do_without_threads_that_are_waited_for(monkeypatch: pytest.Monkey
     def most_threads() -> int:
         return 2
 
-    found = tuple(ctypes.cast(f, ctypes.c_void_p).value for f in (parallel, most_threads))
+    @ctypes.CFUNCTYPE(ctypes.c_int)
+    def thread() -> int:
+        return 0
+
+    functions = (parallel, most_threads, thread)
+    found = tuple(ctypes.cast(f, ctypes.c_void_p).value for f in functions)
     monkeypatch.setattr(frames, "thread_functions", lambda: found)
     x = torch.linspace(-3, 3, 100_000)
     with options(lowering="c", cache=False):
