@@ -39,7 +39,7 @@ from ..operators.host.loop import by_type, unpacked
 from ..prelude.library import LIST
 from .explanations.explain import explain_argument, explain_operator, explain_unpacking, one_type
 from .joins import join, takes_none
-from .operators import OperatorCall
+from .operators import OperatorCall, Reading
 from .overloads.joined_lists import is_empty_list, joins_lists
 from .own_sizes import Adapt, may_get_own, must_wait
 from .records import explain_field, explain_method
@@ -48,7 +48,6 @@ from .solver import Place, Solver
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
     from ..ir.module import AdtDef
-    from .overloads.sites import Reading
 
 
 class Constraint(Protocol):

@@ -452,7 +452,7 @@ class Elaborator:
                 built = replace(pattern, fields=tuple(inside))
             case Wildcard() | LiteralPattern():
                 pass
-        content = self._found.contents.get(pattern)
+        content = self._found.patterns.contents.get(pattern)
         if content is None or not content.is_inside:
             return built
         return ConstructorPattern(OPTION, "Some", (built,), span=pattern.span)

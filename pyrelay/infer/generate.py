@@ -27,7 +27,6 @@ from ..ir.expr import (
     If,
     LetBlock,
     Match,
-    Pattern,
     RefCreate,
     RefRead,
     RefWrite,
@@ -65,11 +64,10 @@ from .constraints import (
     OperatorConstraint,
 )
 from .dim_scoping.unavailable import shown_by, with_bound_size
-from .operators import OperatorCall
+from .operators import OperatorCall, Reading
 from .overloads.overloads import reading
-from .overloads.sites import Reading
 from .own_sizes import Adapt, adapting, arriving
-from .patterns import ContentConstraint, declare_pattern
+from .patterns import Patterns
 from .records import maker_of, with_own_sizes
 from .solver import Place, Solver
 from .user_derivatives import AnyTransform, constraint_of
@@ -112,8 +110,6 @@ class Generator:
         self.literals: Final[dict[Var, Constant]] = {}
         self.monomorphic: Final[dict[str, FnType]] = {}
         """The functions of this group, whose types are still being found."""
-        self.contents: Final[dict[Pattern, ContentConstraint]] = {}
-        """The patterns that may stand inside of optionals."""
         self.applied: Final[dict[Call, ApplyConstraint]] = {}
         """The calls of functions."""
         self.arrived: Final[dict[Function | Var, Reading]] = {}
@@ -134,7 +130,10 @@ class Generator:
         """The functions that names stand for, for messages about their calls."""
         self._schemes: Final = schemes
         self.adts: Final = adts
-        self.adapt: Final[Adapt | None] = adapting(self)
+        self.patterns: Final = Patterns(
+            solver, self.work, adts, self.vars, self.declare_var, self.constructor
+        )
+        self.adapt: Final[Adapt | None] = adapting(adts, solver, self.vars, self.walk)
         self._linked: Final = linked
         self._unknown: Final = unknown
 
@@ -384,7 +383,7 @@ class Generator:
                 var, value = binding.var, binding.value
                 self._own = with_bound_size(self._own, var, self._shown, self.solver)
                 ty = self.declare_var(var)
-                adapt = arriving(self, var, value)
+                adapt = arriving(self.adapt, self.arrived, var, value)
                 flow = FlowConstraint(actual, ty, var.span, None, "let", value, var.name, adapt)
                 self.work.add(flow)
             if isinstance(binding.value, Constant) and binding.value.ty is None:
@@ -427,7 +426,7 @@ class Generator:
         """Return the constraint on the result of a function, which has the annotated sizes."""
         tail = spine(function.body)[1]
         value = None if function.result is None else tail
-        adapt = arriving(self, function, function.body)
+        adapt = arriving(self.adapt, self.arrived, function, function.body)
         place = use_of(tail, function.span, is_result=True) or tail.span
         return FlowConstraint(actual, expected, place, function, "return", value, adapt=adapt)
 
@@ -492,7 +491,7 @@ class Generator:
         return self._join(expr, arms) if arms else self.solver.fresh()
 
     def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
-        declare_pattern(self, clause.pattern, value)
+        self.patterns.declare(clause.pattern, value)
         if clause.guard is not None:
             guard = yield self.walk(clause.guard)
             self.work.add(ConditionConstraint.of_guard(clause.guard, guard))

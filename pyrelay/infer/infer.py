@@ -32,11 +32,11 @@ from ..ir.types import UNKNOWN_DIM, TypeHole, map_type, open_shapes, subtypes
 from ..prelude.library import library, part
 from .carried import Origin
 from .coercions.conversions import Narrowed, OutOfRange
-from .dim_scoping.escaping import escaping_sizes
 from .dim_scoping.hidden_sizes import hidden_sizes
-from .dim_scoping.size_checks import Recursion, calls_in_branches, without_undetermined
+from .dim_scoping.size_checks import calls_in_branches, without_undetermined
 from .dim_scoping.unavailable import undetermined_sizes
 from .elaborate import Elaborator
+from .escaping_sizes import escaping_sizes
 from .explanations.cases import missing_cases
 from .explanations.error_recovery import doubtful, has_placeholder, is_doubtful, is_open
 from .explanations.plain_sizes import plain
@@ -53,7 +53,7 @@ from .polymorphism.generalise import (
 )
 from .polymorphism.let_polymorphism import copy_templates
 from .polymorphism.open_functions import Copies, Instances, OpenFunctions
-from .quotients import equation_text, unsolved
+from .quotients import equation_text
 from .solver import Solver, holes_of
 from .stored_layouts import stored_layouts
 from .unknown_sizes import with_own_sizes
@@ -251,7 +251,7 @@ class _Inference:
         generator = Generator(solver, known, self._adts, self._link, unknown=unknown)
         recursive = any(g in functions for f in functions.values() for g in free_globals(f))
         if recursive:
-            solver.recursion = Recursion.AT_OTHER_SIZES if schemes else Recursion.AT_OWN_SIZES
+            solver.recursive_at_other_sizes = bool(schemes)
             solver.in_branches.update(calls_in_branches(functions.values()))
         for name, function in functions.items():
             generator.declare(name, function, recursive=recursive)
@@ -350,7 +350,7 @@ def _infer_group(
         # A recursion that lacks its base case has no type; the case is what is missing.
         missing = [p for f in functions.values() for p in missing_cases(f, generator.adts)]
         return missing or [_undetermined(generator, functions, waiting[0].span)]
-    open_size = unsolved(solver)
+    open_size = generator.work.unsolved_equation()
     if open_size is not None:
         dim, span = open_size
         return [SizesUnsolved(span, equation_text(dim))]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from ..ir.bounds import maximum, minimum
 from ..ir.declaration.attributes import bind_attr, bind_attrs, check_names
 from ..ir.dims import Dim
-from ..ir.expr import Call, Constant, Expr
+from ..ir.expr import Call, Constant, Expr, Var
 from ..ir.layouts import result_type
 from ..ir.nested import map_nested
 from ..ir.op import Clash, Missing, Op, Param, Promotion, RuleCall, Stuck
@@ -48,9 +48,6 @@ from ..operators.primitive.arithmetic import minimum as minimum_op
 from ..operators.primitive.index import index
 from .solver import Solver
 
-if TYPE_CHECKING:
-    from .overloads.overloads import Reading
-
 SIZE_ARITHMETIC: Final[Mapping[Op, Callable[..., Dim]]] = {
     add: lambda a, b: a + b,
     subtract: lambda a, b: a - b,
@@ -80,6 +77,15 @@ class WidthsMixed(Exception):  # noqa: N818  becomes a diagnostic at the call
     def __init__(self, dtypes: Mapping[int, DType]) -> None:
         super().__init__(dtypes)
         self.dtypes = dtypes
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The meaning of a call: an expression, with its operands as variables."""
+
+    operands: Mapping[Var, Expr]
+    body: Expr
 
 
 @final

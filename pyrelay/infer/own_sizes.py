@@ -7,37 +7,46 @@ with the program. A tensor alone is put into such a value by `conversions.conver
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, MutableMapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ..ir.dims import Dim
 from ..ir.expr import Atom, Call, Constructor, Expr, Function, GlobalVar, Var
 from ..ir.own_sizes import has_own_sizes, opened
-from ..ir.traverse import run
+from ..ir.traverse import Steps, run
 from ..ir.types import AdtType, FnType, TensorType, Type, TypeHole, names_own_sizes
 from ..prelude.library import LIST, qualified
-from .overloads.sites import Reading
+from .operators import Reading
 from .solver import Solver
-
-if TYPE_CHECKING:
-    from .generate import Generator
 
 Adapt: TypeAlias = Callable[[Expr, Type, Type], "tuple[Reading, Type] | None"]
 """Brings a value of a type to another where that takes a step of its own, and types the step."""
 
 
-def adapting(generator: Generator) -> Adapt | None:
-    """Return what adapts values, in a program with tensors that have sizes of their own."""
-    has_own = any(map(names_own_sizes, generator.adts))
-    return partial(_adapt, generator) if has_own else None
+def adapting(
+    adts: Iterable[str],
+    solver: Solver,
+    variables: MutableMapping[Var, Type],
+    walk: Callable[[Expr], Steps[Type]],
+) -> Adapt | None:
+    """Return what adapts values, in a program with tensors that have sizes of their own.
+
+    `variables` gets the types of those that it makes; `walk` types an expression.
+    """
+    has_own = any(map(names_own_sizes, adts))
+    return partial(_adapt, solver, variables, walk) if has_own else None
 
 
 def _adapt(
-    generator: Generator, value: Expr, actual: Type, wanted: Type
+    solver: Solver,
+    variables: MutableMapping[Var, Type],
+    walk: Callable[[Expr], Steps[Type]],
+    value: Expr,
+    actual: Type,
+    wanted: Type,
 ) -> tuple[Reading, Type] | None:
-    solver = generator.solver
     name = value.name if isinstance(value, Var) else "value"
     operand = value if isinstance(value, GlobalVar) else Var(name, span=value.span)
     body = adapted(operand, actual, wanted, solver)
@@ -45,18 +54,21 @@ def _adapt(
         return None
     operands: dict[Var, Expr] = {}
     if isinstance(operand, Var):
-        operands, generator.vars[operand] = {operand: value}, actual
+        operands, variables[operand] = {operand: value}, actual
     settling, solver.settling = solver.settling, False
-    found = solver.shallow(run(generator.walk(body)))
+    found = solver.shallow(run(walk(body)))
     solver.settling = settling
     return Reading(operands, body), found
 
 
 def arriving(
-    generator: Generator, key: Function | Var, value: Expr
+    adapt: Adapt | None,
+    made: MutableMapping[Function | Var, Reading],
+    key: Function | Var,
+    value: Expr,
 ) -> Callable[[Type, Type], Type] | None:
-    """Return what adapts the result of a function, or the value of an annotated name."""
-    adapt = generator.adapt
+    """Return what adapts the result of a function, or the value of an annotated name; `made` gets
+    the step."""
     if adapt is None:
         return None
 
@@ -64,7 +76,7 @@ def arriving(
         found = adapt(value, actual, wanted)
         if found is None:
             return actual
-        generator.arrived[key], actual = found
+        made[key], actual = found
         return actual
 
     return arrived

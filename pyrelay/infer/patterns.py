@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
@@ -19,6 +19,7 @@ from ..ir.expr import (
     LiteralPattern,
     Pattern,
     TuplePattern,
+    Var,
     Wildcard,
 )
 from ..ir.op import Stuck
@@ -29,6 +30,7 @@ from ..ir.types import (
     STR,
     AdtType,
     DTypeKind,
+    FnType,
     TensorType,
     TupleType,
     Type,
@@ -43,7 +45,7 @@ from .solver import Solver
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
     from ..ir.module import AdtDef
-    from .generate import Generator
+    from .worklist import Worklist
 
 
 @final
@@ -132,66 +134,84 @@ class ContentConstraint:
 _KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", float: "float", str: "string"}
 
 
-def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None:
-    """Set the types of the variables of a pattern, and add what must hold of the value."""
-    pending = [(pattern, value)]
-    while pending:
-        current, ty = pending.pop()
-        if _may_be_in_an_optional(generator, current):
-            found = ContentConstraint(current, ty, generator.solver.fresh())
-            generator.contents[current] = found
-            generator.work.add(found)
-            ty = found.content
-        match current:
-            case Wildcard():
-                pass
-            case BindPattern(var, inner):
-                if var.ty is None:
-                    generator.vars[var] = ty
-                else:
-                    _matched(generator, current, ty, generator.declare_var(var))
-                pending += () if inner is None else ((inner, ty),)
-            case ConstructorPattern(adt, name, fields):
-                made = generator.constructor(
-                    Constructor(adt, name, span=current.span), is_opened=True
-                )
-                _matched(generator, current, ty, made.result)
-                pending += reversed(_parts(generator, current, fields, made.params))
-            case TuplePattern(fields):
-                holes = tuple(generator.solver.fresh() for _ in fields)
-                _matched(generator, current, ty, TupleType(holes))
-                pending += reversed(list(zip(fields, holes, strict=True)))
-            case LiteralPattern(literal):
-                _matched(generator, current, ty, _literal_type(generator.solver, literal))
-            case _:
-                assert_never(current)
+@final
+class Patterns:
+    """Types the patterns of a group of functions."""
 
+    def __init__(
+        self,
+        solver: Solver,
+        work: Worklist,
+        adts: Mapping[str, AdtDef],
+        variables: MutableMapping[Var, Type],
+        declare: Callable[[Var], Type],
+        constructor: Callable[..., FnType],
+    ) -> None:
+        """`variables` gets the types of those that patterns bind; `declare` gives the type of an
+        annotated one, and `constructor` that of a constructor, opened or not."""
+        self.contents: Final[dict[Pattern, ContentConstraint]] = {}
+        """The patterns that may stand inside of optionals."""
+        self._solver: Final = solver
+        self._work: Final = work
+        self._adts: Final = adts
+        self._variables: Final = variables
+        self._declare: Final = declare
+        self._constructor: Final = constructor
 
-def _may_be_in_an_optional(generator: Generator, pattern: Pattern) -> bool:
-    """Return whether a pattern is for a value that is there, if it is tried on an optional."""
-    if OPTION not in generator.adts or takes_all(pattern):
-        return False
-    while isinstance(pattern, BindPattern) and pattern.inner is not None:
-        pattern = pattern.inner
-    return not isinstance(pattern, ConstructorPattern) or pattern.adt != OPTION
+    def declare(self, pattern: Pattern, value: Type) -> None:
+        """Set the types of the variables of a pattern, and add what must hold of the value."""
+        pending = [(pattern, value)]
+        while pending:
+            current, ty = pending.pop()
+            if self._may_be_in_an_optional(current):
+                found = ContentConstraint(current, ty, self._solver.fresh())
+                self.contents[current] = found
+                self._work.add(found)
+                ty = found.content
+            match current:
+                case Wildcard():
+                    pass
+                case BindPattern(var, inner):
+                    if var.ty is None:
+                        self._variables[var] = ty
+                    else:
+                        self._matched(current, ty, self._declare(var))
+                    pending += () if inner is None else ((inner, ty),)
+                case ConstructorPattern(adt, name, fields):
+                    made = self._constructor(
+                        Constructor(adt, name, span=current.span), is_opened=True
+                    )
+                    self._matched(current, ty, made.result)
+                    pending += reversed(self._parts(current, fields, made.params))
+                case TuplePattern(fields):
+                    holes = tuple(self._solver.fresh() for _ in fields)
+                    self._matched(current, ty, TupleType(holes))
+                    pending += reversed(list(zip(fields, holes, strict=True)))
+                case LiteralPattern(literal):
+                    self._matched(current, ty, _literal_type(self._solver, literal))
+                case _:
+                    assert_never(current)
 
+    def _may_be_in_an_optional(self, pattern: Pattern) -> bool:
+        """Return whether a pattern is for a value that is there, if it is tried on an optional."""
+        if OPTION not in self._adts or takes_all(pattern):
+            return False
+        while isinstance(pattern, BindPattern) and pattern.inner is not None:
+            pattern = pattern.inner
+        return not isinstance(pattern, ConstructorPattern) or pattern.adt != OPTION
 
-def _matched(generator: Generator, pattern: Pattern, value: Type, wanted: Type) -> None:
-    generator.work.add(PatternConstraint(pattern, value, wanted, generator.adts))
+    def _matched(self, pattern: Pattern, value: Type, wanted: Type) -> None:
+        self._work.add(PatternConstraint(pattern, value, wanted, self._adts))
 
-
-def _parts(
-    generator: Generator,
-    pattern: ConstructorPattern,
-    fields: tuple[Pattern, ...],
-    types: tuple[Type, ...],
-) -> list[tuple[Pattern, Type]]:
-    """Return the patterns of fields with their types; a wrong number of them is reported."""
-    if len(fields) != len(types):
-        problem = PatternArity(pattern.span, pattern.name, len(types), len(fields))
-        generator.work.problems.append(problem)
-        types = (*types, *(generator.solver.fresh() for _ in fields))
-    return list(zip(fields, types, strict=False))
+    def _parts(
+        self, pattern: ConstructorPattern, fields: tuple[Pattern, ...], types: tuple[Type, ...]
+    ) -> list[tuple[Pattern, Type]]:
+        """Return the patterns of fields with their types; a wrong number of them is reported."""
+        if len(fields) != len(types):
+            problem = PatternArity(pattern.span, pattern.name, len(types), len(fields))
+            self._work.problems.append(problem)
+            types = (*types, *(self._solver.fresh() for _ in fields))
+        return list(zip(fields, types, strict=False))
 
 
 def _literal_type(solver: Solver, value: bool | float | str) -> Type:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from ..ir.dims import ONE, ZERO, Dim, DimHole, DimOp, DimVar
 from ..ir.op import Clash
-
-if TYPE_CHECKING:
-    from ..diagnostics.source import Span
-    from .solver import Solver
 
 
 @final
@@ -51,40 +47,6 @@ def quotient_in(difference: Dim) -> Quotient | None:
     if divisor.terms[0][1] < 0:
         divisor, dividend = -divisor, -dividend
     return Quotient(hole, dividend, divisor, powers.pop())
-
-
-def divide(solver: Solver) -> bool:
-    """Solve an equation such as `2*?1 == n` by a division that has to be exact; return whether
-    there is one."""
-    for left, right, span, place in solver.equations:
-        quotient = quotient_in(solver.resolve_dim(left) - solver.resolve_dim(right))
-        if quotient is not None and quotient.power == 1:
-            solver.span, solver.place = span, place
-            solver.fill_dim(quotient.hole, quotient.dividend // quotient.divisor)
-            return True
-    return False
-
-
-def choose(solver: Solver) -> bool:
-    """Choose one of the solutions of an equation; return whether one has several. Raises Clash."""
-    for left, right, span, place in tuple(solver.equations):
-        chosen = choice_in(solver.resolve_dim(left) - solver.resolve_dim(right))
-        if chosen is None:
-            continue
-        solver.span, solver.place = span, place
-        solver.unify_dims(*chosen)
-        if solver.filled:
-            return True
-    return False
-
-
-def unsolved(solver: Solver) -> tuple[Dim, Span] | None:
-    """Return a dim that must be 0 and that nothing solves, with its place."""
-    for left, right, span, _ in solver.equations:
-        difference = solver.resolve_dim(left) - solver.resolve_dim(right)
-        if difference.terms:
-            return difference, span
-    return None
 
 
 def choice_in(difference: Dim) -> tuple[Dim, Dim] | None:

@@ -41,7 +41,6 @@ from ..ir.types import (
 from .carried import Origin, Way
 from .coercions.listed import flowing_parts
 from .coercions.optional import inner_of
-from .dim_scoping.size_checks import Recursion
 from .dtypes import DTypes, Key
 from .extent import Extents
 from .quotients import quotient_in, refuse_remainder
@@ -115,10 +114,10 @@ class Solver(DTypes):
         self.place: Place | None = None
         """Where sizes are compared that only the running program knows; nowhere, if they may not
         differ at all."""
-        self.recursion = Recursion.NONE
-        """Whether the functions call themselves."""
+        self.recursive_at_other_sizes = False
+        """Whether the functions call themselves, each call at sizes of its own."""
         self.in_branches: Final[set[Expr]] = set()
-        """The calls that stand in a branch."""
+        """The calls that stand in a branch, where the functions call themselves."""
         self.checks: Final[dict[Place, list[tuple[Dim, Dim]]]] = {}
         """The sizes to compare while running."""
 
@@ -354,9 +353,9 @@ class Solver(DTypes):
     def _is_met_later(self) -> bool:
         """Return whether an equation belongs where the program needs it and not to the entry: in a
         function that calls itself, in a branch, or where each call has sizes of its own."""
-        if self.recursion is Recursion.NONE or self.place is None:
+        if self.place is None:
             return False
-        return self.recursion is Recursion.AT_OTHER_SIZES or self.place.expr in self.in_branches
+        return self.recursive_at_other_sizes or self.place.expr in self.in_branches
 
     def _check(self, left: Dim, right: Dim) -> None:
         """Leave it to the running program to compare two sizes. Raises Clash where it cannot."""

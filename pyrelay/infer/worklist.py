@@ -17,7 +17,7 @@ from ..prelude.library import OPTION
 from .constraints import Constraint, JoinConstraint
 from .maybe_none import Sources, maybe_none, must_wait, sources_of
 from .operators import StaticNeeded, WidthsMixed
-from .quotients import choose, divide
+from .quotients import choice_in, quotient_in
 from .solver import Endless, Place, Solver
 
 if TYPE_CHECKING:
@@ -63,11 +63,11 @@ class Worklist:
                 return
 
     def _solve_size(self) -> bool:
-        return not self.problems and divide(self._solver)
+        return not self.problems and _divide(self._solver)
 
     def _choose_size(self) -> bool:
         try:
-            return not self.problems and choose(self._solver)
+            return not self.problems and _choose(self._solver)
         except Clash as clash:
             assert self._solver.span is not None
             self.problems.append(DimsMismatch(self._solver.span, str(clash)))
@@ -112,6 +112,14 @@ class Worklist:
         """Return the constraints that never found out enough, in program order."""
         return list(self._stuck.values())
 
+    def unsolved_equation(self) -> tuple[Dim, Span] | None:
+        """Return a dim that must be 0 and that nothing solves, with its place."""
+        for left, right, span, _ in self._solver.equations:
+            difference = self._solver.resolve_dim(left) - self._solver.resolve_dim(right)
+            if difference.terms:
+                return difference, span
+        return None
+
     def _retry_equations(self) -> None:
         try:
             self._solver.retry_equations()
@@ -153,6 +161,31 @@ class Worklist:
     def _wake(self, constraint: Constraint) -> None:
         if self._stuck.pop(id(constraint), None) is not None:
             self._ready.append(constraint)
+
+
+def _divide(solver: Solver) -> bool:
+    """Solve an equation such as `2*?1 == n` by a division that has to be exact; return whether
+    there is one."""
+    for left, right, span, place in solver.equations:
+        quotient = quotient_in(solver.resolve_dim(left) - solver.resolve_dim(right))
+        if quotient is not None and quotient.power == 1:
+            solver.span, solver.place = span, place
+            solver.fill_dim(quotient.hole, quotient.dividend // quotient.divisor)
+            return True
+    return False
+
+
+def _choose(solver: Solver) -> bool:
+    """Choose one of the solutions of an equation; return whether one has several. Raises Clash."""
+    for left, right, span, place in tuple(solver.equations):
+        chosen = choice_in(solver.resolve_dim(left) - solver.resolve_dim(right))
+        if chosen is None:
+            continue
+        solver.span, solver.place = span, place
+        solver.unify_dims(*chosen)
+        if solver.filled:
+            return True
+    return False
 
 
 def _key(on: Any) -> tuple[str, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from ...analysis.dim_availability import needed, shown, uncovered
@@ -20,14 +19,6 @@ from ...operators.host.sizes import equal_sizes
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
     from ..solver import Solver
-
-
-class Recursion(Enum):
-    """How functions call themselves: not, at their own sizes, or each call at sizes of its own."""
-
-    NONE = 0
-    AT_OWN_SIZES = 1
-    AT_OTHER_SIZES = 2
 
 
 def calls_in_branches(functions: Iterable[Function]) -> set[Expr]:

@@ -70,7 +70,7 @@ from ...prelude.library import LIST
 from ...relay05.attributes import Refused
 from ...relay05.imported import BadSignature, Emit
 from ...relay05.table import SUPPORTED
-from ..operators import OperatorCall
+from ..operators import OperatorCall, Reading
 from ..records import chosen, read_field
 from ..solver import Solver
 from .equality import compared, is_data
@@ -78,7 +78,7 @@ from .filled import READERS as FILLED
 from .filled import filled
 from .list_overloads import found_in_list, multiplied, order, truth_of, unpacked_elements
 from .membership import membership
-from .sites import Reader, Reading, Site, nothing
+from .sites import Reader, Site, nothing
 from .stop_gradient import stop_gradient_reading
 from .tree_map import mapped
 from .tuple_overloads import of_tuple

@@ -3,8 +3,7 @@ of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
 
 from ...diagnostics.source import Span
@@ -94,15 +93,6 @@ class Site:
     def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
         """Return a match on whether a list has a first element."""
         return split(xs, some, none, self.span)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The meaning of a call: an expression, with its operands as variables."""
-
-    operands: Mapping[Var, Expr]
-    body: Expr
 
 
 Reader: TypeAlias = Callable[[Site], Expr]

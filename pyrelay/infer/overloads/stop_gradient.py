@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ...ir.expr import Call, Differentiation, Function, Rule, Transform, Var
 from ...ir.op import Stuck
 from ...ir.types import SizeType, TensorType, TypeHole
-from ..operators import OperatorCall
+from ..operators import OperatorCall, Reading
 from ..solver import Solver
-from .sites import Reading, Site
+from .sites import Site
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ...diagnostics.catalogue.sizes import SizeOfEachRun
-from ...diagnostics.diagnostic import Problem
-from ...ir.expr import Call, Expr, Function, GlobalVar, If, LetBlock, Match, Transform, Var
-from ...ir.traverse import children, free_vars, post_order
-from ...ir.types import FnType, TupleType, Type, dim_names
+from ..diagnostics.catalogue.sizes import SizeOfEachRun
+from ..diagnostics.diagnostic import Problem
+from ..ir.expr import Call, Expr, Function, GlobalVar, If, LetBlock, Match, Transform, Var
+from ..ir.traverse import children, free_vars, post_order
+from ..ir.types import FnType, TupleType, Type, dim_names
 
 if TYPE_CHECKING:
-    from ..generate import Generator
+    from .generate import Generator
 
 
 def escaping_sizes(generator: Generator, functions: Iterable[Function]) -> list[Problem]:
