@@ -109,7 +109,7 @@ class Body:
                     return _closed(frame.builder, call)
                 value = frame.builder.bind(call, "r")
             case _:
-                value, mask = yield self._value(expr, frame)
+                value, mask = yield self.value(expr, frame)
         wanted = self._instances.join(place, mask)
         return frame.builder.block(
             self._batches.widened(value, type_of(expr), mask, wanted, frame.count)
@@ -119,13 +119,14 @@ class Body:
         """Write the bindings of a body; return what it ends in."""
         while isinstance(expr, LetBlock):
             for binding in expr.bindings:
-                frame.bind(binding.var, (yield self._value(binding.value, frame)))
+                frame.bind(binding.var, (yield self.value(binding.value, frame)))
             expr = expr.body
         return expr
 
     # Values.
 
-    def _value(self, expr: Expr, frame: Frame) -> Steps[Found]:
+    def value(self, expr: Expr, frame: Frame) -> Steps[Found]:
+        """Write a value into a frame."""
         frame.builder.span = expr.span
         match expr:
             case _ if is_atom(expr):
@@ -296,7 +297,7 @@ class Body:
         return self._batches.widened(value, ty, mask, self._forms.full(ty), frame.count)
 
     def _evaluated(self, expr: Expr, frame: Frame) -> Steps[Found]:
-        return (yield self._value((yield self._bindings(expr, frame)), frame))
+        return (yield self.value((yield self._bindings(expr, frame)), frame))
 
     def _by_lanes(
         self, arms: Sequence[Arm], frame: Frame, expr: If | Match, *, is_first_taken: bool

@@ -116,17 +116,17 @@ class Batches:
             return TensorType((count,), int64)
         if isinstance(ty, RefType):
             return RefType(self.type(ty.value, mask, count))
-        return self._inside(ty, count)
+        return self.inside(ty, count)
 
-    def _inside(self, ty: Type, count: Dim) -> Type:
+    def inside(self, ty: Type, count: Dim) -> Type:
         """Return the type of a batched part of data, in which sizes stay what they are."""
         match ty:
             case TensorType(shape, dtype):
                 return TensorType((count, *shape), dtype)
             case TupleType(fields):
-                return TupleType(tuple(self._inside(f, count) for f in fields))
+                return TupleType(tuple(self.inside(f, count) for f in fields))
             case AdtType(name, args):
-                inside = tuple(a if isinstance(a, Dim) else self._inside(a, count) for a in args)
+                inside = tuple(a if isinstance(a, Dim) else self.inside(a, count) for a in args)
                 copy = self._copy(name)
                 return AdtType(copy, inside if copy == name else (*inside, count))
             case _:
@@ -158,7 +158,7 @@ class Batches:
         for constructor in definition.constructors:
             own = self._store.data_name(f"{constructor.name}_batch")
             self._constructors[name, constructor.name] = own
-            fields = tuple(self._inside(f, Dim.atom(size)) for f in constructor.fields)
+            fields = tuple(self.inside(f, Dim.atom(size)) for f in constructor.fields)
             made.append(ConstructorDef(own, fields, constructor.field_names))
         params = (*definition.type_params, size)
         self._store.adts[copy] = AdtDef(copy, params, tuple(made), definition.span)
@@ -260,7 +260,7 @@ class Batches:
             return self._functions[key]
         name = self._functions[key] = self._store.function_name(f"{general.name}_size")
         builder, count = Builder(span, Names()), Dim.of("batch")
-        source = self._inside(general, count)
+        source = self.inside(general, count)
         assert isinstance(source, AdtType)
         param = Var("value", source, span=span)
 
@@ -298,7 +298,7 @@ class Batches:
         general, dims = skeleton(ty)
         sizes = (count,) if kind == "repeat" else (count, result)
         name = self._function(kind, general, builder.span)
-        return builder.apply(name, (control, value), self._inside(ty, result), (*dims, *sizes))
+        return builder.apply(name, (control, value), self.inside(ty, result), (*dims, *sizes))
 
     def _function(self, kind: str, general: AdtType, span: Span) -> str:
         """Return the function that repeats batched data, or takes some places of them."""
@@ -311,7 +311,7 @@ class Batches:
         is_take = kind == "take"
         control_type = TensorType((after,), int64) if is_take else SizeType(after)
         control = Var("places" if is_take else "size", control_type, span=span)
-        source = self._inside(general, before) if is_take else general
+        source = self.inside(general, before) if is_take else general
         param = Var("value", source, span=span)
 
         def change(part: Value, ty: Type) -> Value:
@@ -320,8 +320,8 @@ class Batches:
                 return self.taken(part, ty, self.full(ty), places, before)
             return self._repeated_inside(part, ty, before)
 
-        result = self._inside(general, after)
-        body = self._mapped(builder, param, general, source, result, change)
+        result = self.inside(general, after)
+        body = self.mapped(builder, param, general, source, result, change)
         sizes = [before, after] if is_take else [after]
         params = tuple(DimVar(n) for d in (*_arguments(general), *sizes) for n in sorted(d.names()))
         ty = FnType((control_type, source), result, params)
@@ -330,7 +330,7 @@ class Batches:
         )
         return name
 
-    def _mapped(
+    def mapped(
         self,
         builder: Builder,
         param: Var,
@@ -339,6 +339,7 @@ class Batches:
         result: Type,
         change: Callable[[Value, Type], Value],
     ) -> Match:
+        """Return the match on a parameter that changes each field of each constructor."""
         assert isinstance(source, AdtType)
         assert isinstance(result, AdtType)
         clauses: list[Clause] = []

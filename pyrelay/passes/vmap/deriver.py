@@ -8,7 +8,7 @@ until no assumption fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
@@ -43,6 +43,7 @@ from .body import Body
 from .frame import Frame
 from .masks import Mask, is_any, joined
 from .mixtures import Mixtures
+from .pairs import Mapped, Pairs
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -71,7 +72,12 @@ class Vectorizer:
         """The ruled functions without their rules."""
         self._batches: Final = Mixtures(store)
         self._forms: Final = self._batches.forms
+        self._pairs: Final = Pairs(self, self._batches, store)
         self._known: Final[dict[Wanted, str]] = {}
+        self._mapped: Final[dict[str, Mapped]] = {}
+        """The functions that `vmap` has made."""
+        self._by_pairs: Final[set[str]] = set()
+        """Those of them that are mapped once more over pairs of elements."""
         self._places: Final[dict[Wanted, Span]] = {}
         self._names: Final[dict[_Key, str]] = {}
         self._joins: Final[dict[tuple[_Key, Expr], Mask]] = {}
@@ -157,14 +163,10 @@ class Vectorizer:
 
     def _define(self, key: _Key) -> Mask:
         """Write a function for a batch and all that it calls; return what it returns batched."""
-        written: dict[_Key, Function] = {}
-        self._has_changed = True
-        while self._has_changed:
-            self._has_changed, self._found, written = False, {}, {}
-            self._pending = {key: None}
-            while open_ := [k for k in self._pending if k not in written]:
-                for each in open_:
-                    written[each] = self._written(each)
+        written = self._settled(key)
+        while self._found and (mapped := self._mapped_in(written)):
+            self._by_pairs.update(mapped)
+            written = self._settled(key)
         self._done.update(written)
         for each, function in written.items():
             self._store.functions[self._names[each]] = function
@@ -173,6 +175,22 @@ class Vectorizer:
                 self._unruled[self._names[each]] = rule
         self.problems += self._found
         return self._results[key]
+
+    def _settled(self, key: _Key) -> dict[_Key, Function]:
+        """Return a function for a batch and all that it calls, once no assumption fails."""
+        written: dict[_Key, Function] = {}
+        self._has_changed = True
+        while self._has_changed:
+            self._has_changed, self._found, written = False, {}, {}
+            self._pending = {key: None}
+            while open_ := [k for k in self._pending if k not in written]:
+                for each in open_:
+                    written[each] = self._written(each)
+        return written
+
+    def _mapped_in(self, written: Iterable[_Key]) -> set[str]:
+        """Return the mapped functions that are written as the code that they are."""
+        return {k.function for k in written if k.function in self._mapped} - self._by_pairs
 
     def _function(self, name: str) -> Function:
         """Return a function of the program, which follows its body if it is a ruled one."""
@@ -197,8 +215,16 @@ class Vectorizer:
             new = Var(names.fresh(param.name), ty, span=param.span)
             params.append(new)
             frame.bind(param, (frame.builder.value(new), mask))
-        body = run(Body(self, self._batches).tail(function.body, frame, function.body))
-        mask = self.join(function.body, self._forms.none(type_of(function.body)))
+        code = Body(self, self._batches)
+        if key.function in self._by_pairs:
+            mapped = self._mapped[key.function]
+            value, found = run(self._pairs.value(code, mapped, frame))
+            mask = self.join(function.body, found)
+            value = self._batches.widened(value, type_of(function.body), found, mask, frame.count)
+            body = frame.builder.block(value)
+        else:
+            body = run(code.tail(function.body, frame, function.body))
+            mask = self.join(function.body, self._forms.none(type_of(function.body)))
         if mask != self._results[key]:
             self._results[key], self._has_changed = mask, True
         result = self._forms.type(_result(function), mask, frame.count)
@@ -240,6 +266,7 @@ class Vectorizer:
         key = _Key(wanted.function, tuple(masks))
         batched, _ = self.callee(wanted.function, key.masks)
         mask = self._define(key) if key not in self._done else self._results[key]
+        self._mapped[name] = Mapped(name, key.function, key.masks, batched, options.out_axes)
         lanes = self._size(builder, count, parts)
         type_args = (*as_arguments(function.type_params), count)
         result = _result(function)

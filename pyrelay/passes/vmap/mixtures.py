@@ -53,8 +53,8 @@ class Mixtures:
     """The types of batched values of both kinds, and the functions on them, each defined once."""
 
     def __init__(self, store: Store) -> None:
-        self._batches: Final = Batches(store)
-        self.forms: Final = Forms(store, self._batches)
+        self.uniform: Final = Batches(store)
+        self.forms: Final = Forms(store, self.uniform)
         self._store: Final = store
         self._functions: Final[dict[tuple[str, AdtType], str]] = {}
 
@@ -70,7 +70,7 @@ class Mixtures:
             each = enumerate(zip(ty.fields, mask, wanted, strict=True))
             fields = [self.widened(value[i], t, m, w, count) for i, (t, m, w) in each]
             return value.builder.tuple(fields)
-        value = self._batches.repeated(value, ty, is_any(mask), count)
+        value = self.uniform.repeated(value, ty, is_any(mask), count)
         if wanted is not MIXED:
             return value
         return self._applied("mix", value.builder, [value.builder.size(count), value], ty, (count,))
@@ -80,7 +80,7 @@ class Mixtures:
     ) -> Value:
         """Return the size of the batch by the first of some values of one structure that holds a
         tensor, -1 if none does."""
-        return self._batches.size_of_first(parts, builder, count)
+        return self.uniform.size_of_first(parts, builder, count)
 
     def uniform_of(self, value: Value, ty: Type, mask: Mask, count: Dim) -> Value:
         """Return a value whose data have one structure; elsewhere the program stops there."""
@@ -102,7 +102,7 @@ class Mixtures:
             fields = [self.taken(value[i], t, m, places, count) for i, (t, m) in each]
             return value.builder.tuple(fields)
         if mask is not MIXED:
-            return self._batches.taken(value, ty, is_any(mask), places, count)
+            return self.uniform.taken(value, ty, is_any(mask), places, count)
         return self._applied("take", value.builder, [places, value], ty, (places.shape[0],))
 
     def made(
