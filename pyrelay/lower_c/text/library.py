@@ -47,7 +47,7 @@ LIBRARY: Final = """\
 RELAY_PRODUCT(float, relay_sgemm)
 RELAY_PRODUCT(double, relay_dgemm)
 
-typedef struct { int64_t rows, columns, count, cost; } relay_blocks;
+typedef struct { int64_t rows, columns; } relay_blocks;
 
 /* Divides sums of `work` vectors into blocks: few, since a library copies its operands for each of
    them, but one for each thread, and small enough to be in the cache until something is made of
@@ -57,14 +57,14 @@ static relay_blocks relay_blocks_of(
 ) {
     int64_t threads = run->parallel ? run->most_threads() : 1;
     if (threads > work / RELAY_LEAST) threads = work / RELAY_LEAST;
-    if (batch * rows * columns == 0) return (relay_blocks){1, 1, 0, 0};
+    if (batch * rows * columns == 0) return (relay_blocks){1, 1};
     int64_t high = rows, wide = columns, count = batch;
     while ((count < threads || high * wide > 262144) && high * wide > 2048) {
         if (high >= wide) high = (high / 2 + 7) / 8 * 8;
         else wide = (wide / 2 + 15) / 16 * 16;
         count = batch * ((rows + high - 1) / high) * ((columns + wide - 1) / wide);
     }
-    return (relay_blocks){high, wide, count, work / count};
+    return (relay_blocks){high, wide};
 }
 """
 
@@ -130,14 +130,6 @@ def blocks_of(
     work = f"{inner} * ({total}) / {code.lanes}"
     value = f"relay_blocks_of(run, {batch}, {rows}, {columns}, {work})"
     return "relay_blocks", BLOCKS, value
-
-
-def tile_size_lines(rows: int, columns: int, *, has_library: bool) -> list[str]:
-    """Return the lines that find the size of a tile: its own, or that of a library."""
-    high, wide = str(rows), str(columns)
-    if has_library:
-        high, wide = chosen(f"{BLOCKS}.rows", high), chosen(f"{BLOCKS}.columns", wide)
-    return [f"const int64_t high = {high}, wide = {wide};"]
 
 
 def product(element: str, batch: str, pair: _Pair, count: Text, to: str) -> str:

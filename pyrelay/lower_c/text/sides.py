@@ -7,10 +7,11 @@ from typing import Final, final
 
 from ...kernels.plans.text import Text
 
-_FEW: Final = 16
+FEW: Final = 16
+"""With fewer rows columns that lie along what is summed are not packed."""
+
 _MORE: Final = 512
-"""With fewer rows columns are not packed: where they lie along what is summed, and where they lie
-one behind the other."""
+"""With fewer rows columns that lie one behind the other are not packed."""
 
 
 @final
@@ -55,4 +56,4 @@ def is_readable(rows: Side, columns: Side) -> bool:
 
 def fewest_packed(columns: Side) -> int:
     """Return with how many rows columns are packed."""
-    return _MORE if columns.own.text == "1" else _FEW
+    return _MORE if columns.own.text == "1" else FEW

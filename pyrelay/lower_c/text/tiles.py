@@ -9,7 +9,7 @@ The sums are stored row by row, each row as wide as a whole tile.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
 from ...ir.types import DType, is_float
@@ -19,6 +19,7 @@ from ..products.tiles import registers
 from .emit import KernelText
 from .loops import indented
 from .sides import Columns, Side, fewest_packed
+from .transposed import COLUMNS, Transposed
 
 FEWER: Final = 4
 """The rows of a tile where less are left."""
@@ -53,15 +54,22 @@ class Tiles:
 
     code: KernelText
     dtype: DType
+    rows: int
     vectors: int
+    transposed: Transposed
+
+    @property
+    def width(self) -> int:
+        """The columns of a tile."""
+        return self.vectors * self.code.lanes
 
     def sums(
         self, name: str, first: Side, second: Columns, count: Text, total: Text, batch: str
     ) -> list[str]:
         """Return the lines that store the sums of `count` products of a tile under a name, of
         which `total` rows there are in all."""
-        element, width = element_of(self.dtype).c, self.vectors * self.code.lanes
-        panel = f"{batch} * tiles_n + tile / tiles_m % tiles_n"
+        element, width = element_of(self.dtype).c, self.width
+        panel = f"{batch} * tiles_n + panel"
         q = f"{second.packed} + ({panel}) * {count.inside(7)} * {width}"
         tile = f"{self.code.function_name}_tile"
         given = f"p, {first.own}, {first.along}, q, {width}, {count}, {name}"
@@ -95,19 +103,45 @@ class Tiles:
             "}",
         ]
 
-    def functions(self, rows: int, kinds: Collection[str]) -> str:
-        """Return the functions for so many rows, and for fewer; `kinds` are those for columns that
-        are not packed."""
-        found = [self.whole("", rows, is_edge=False)]
-        found += [self.whole(f"_{n}", n, is_edge=False) for n in (FEWER, 1)]
+    def transposed_sums(
+        self, name: str, first: Side, second: Columns, count: Text, batch: str
+    ) -> list[str]:
+        """Return the lines that store the sums of a tile of the transposed result under a name."""
+        code, shape, side = self.code, self.transposed, second.side
+        assert side is not None
+        element, function = element_of(self.dtype).c, code.function_name
+        width, across = shape.width, f"{name}_across"
+        panel = f"({batch} * tiles_m + first / {width}) * {count.inside(7)} * {width}"
+        given = f"{side.at(batch, 'column')} + c * {side.own.inside(7)}, {side.own}, {side.along}"
+        given = f"{given}, q, {width}, {count}, {across} + c * {width}"
+        given = f"{given}, relay_least_i64(columns - c, {shape.columns}), {width}"
+        back = f"{across} + c * {width}, {width}, {name} + c, {COLUMNS}, rows, {code.lanes}"
+        return [
+            "{",
+            f"    const {element} *q = {second.packed} + {panel};",
+            f"    {element} {across}[{COLUMNS * width}];",
+            f"    for (int64_t c = 0; c < columns; c += {shape.columns})",
+            f"        {function}_tile_across({given});",
+            f"    for (int64_t c = 0; c < columns; c += {code.lanes})",
+            f"        {function}_pack({back});",
+            "}",
+        ]
+
+    def functions(self, kinds: Collection[str], *, transposes: bool) -> str:
+        """Return the functions; `kinds` are those for columns that are not packed."""
+        found = [self.whole("", self.rows)]
+        found += [self.whole(f"_{n}", n) for n in (FEWER, 1)]
         if "edge" in kinds:
-            found.append(self.whole("_edge", rows, is_edge=True))
+            found.append(self.whole("_edge", self.rows, is_edge=True))
             found.append(self.whole("_edge_1", 1, is_edge=True))
         if "turned" in kinds:
             found += [self.turned(), self.packing()]
+        if transposes:
+            shape = self.transposed
+            found.append(replace(self, vectors=shape.vectors).whole("_across", shape.columns))
         return "\n".join(found)
 
-    def whole(self, suffix: str, rows: int, *, is_edge: bool) -> str:
+    def whole(self, suffix: str, rows: int, *, is_edge: bool = False) -> str:
         """Return the function for so many rows, or fewer, which are then computed again. Columns
         lie one behind the other; at an edge there may be fewer than vectors have lanes."""
         code, c = self.code, element_of(self.dtype).c
@@ -225,12 +259,19 @@ class Tiles:
             lines.append("    }")
             width //= 2
         lines.append("    for (int64_t i = 0; i < n; i++)")
-        lines.append(f"        {store}(to + (k + i) * {self.vectors * lanes}, v[i]);")
+        lines.append(f"        {store}(to + (k + i) * to_step, v[i]);")
         lines.append("}")
-        head = (
-            f"static void {name}(const {c} *q, int64_t step, {c} *to, int64_t count, int columns)"
+        return "\n".join(
+            (
+                f"static void {name}(",
+                f"    const {c} *q, int64_t step, {c} *to, int64_t to_step, int64_t count,",
+                "    int columns",
+                ") {",
+                *indented(lines),
+                "}",
+                "",
+            )
         )
-        return "\n".join((f"{head} {{", *indented(lines), "}", ""))
 
 
 def _listed(places: Sequence[int]) -> str:

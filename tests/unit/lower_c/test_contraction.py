@@ -145,3 +145,33 @@ def test_tiles_are_as_wide_as_the_columns_ask_for(columns: int) -> None:
     for rows in (1, 7, 23):
         check(source.format(dtype="float32"), torch.randn(rows, 13), torch.randn(13, columns))
         check(source.format(dtype="float32"), torch.randn(rows, 13), torch.randn(columns, 13).T)
+
+
+TRANSPOSED = """def @layer[N: Dim, K: Dim, M: Dim](
+    %x: Tensor[(N, K), {dtype}], %h: Tensor[(N, 7), {dtype}], %w: Tensor[(M, K), {dtype}],
+    %u: Tensor[(M, 7), {dtype}], %b: Tensor[(M,), {dtype}]) {{
+    let %w_t = transpose(%w, dim0=0, dim1=1);
+    let %u_t = transpose(%u, dim0=0, dim1=1);
+    tanh(matmul(%x, %w_t) + matmul(%h, %u_t) + %b)
+}}"""
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sizes", [(15, 80), (16, 80), (32, 64), (33, 65), (70, 200), (40, 60)])
+def test_few_rows_are_packed_rather_than_columns(
+    sizes: tuple[int, int], dtype: torch.dtype
+) -> None:
+    rows, columns = sizes
+    shapes = [(rows, 37), (rows, 7), (columns, 37), (columns, 7), (columns,)]
+    operands = [torch.randn(shape, dtype=dtype) for shape in shapes]
+    source = TRANSPOSED.format(dtype=str(dtype).removeprefix("torch."))
+    check(source, *operands)
+
+
+def test_few_rows_of_a_batch_are_packed() -> None:
+    source = """def @scores[B: Dim, T: Dim, S: Dim](
+        %q: Tensor[(B, T, 8), float32], %k: Tensor[(B, S, 8), float32]) {
+        let %turned = transpose(%k, dim0=1, dim1=2);
+        matmul(%q, %turned)
+    }"""
+    check(source, torch.randn(3, 20, 8), torch.randn(3, 75, 8))

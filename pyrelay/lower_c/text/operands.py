@@ -1,0 +1,200 @@
+"""The operands of sums of products: where they lie, and the passes that compute or pack them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from ...ir.dims import ZERO, Dim
+from ...kernels.calling import Read
+from ...kernels.plans.contraction import Sum
+from ...kernels.plans.terms import Access, Term
+from ...kernels.plans.text import Text
+from .cost import cost_of
+from .emit import BY_LIBRARY, IS_PACKED
+from .kernel import Kept
+from .loops import indented
+from .product_loops import ProductLoops, loop
+from .sides import Columns, Side, fewest_packed, is_readable
+from .tiles import Tiles
+from .transposed import IS_TRANSPOSED
+
+USUAL: Final = 256
+"""A count that only the call knows."""
+
+
+@final
+class Operands:
+    """The operands of one kernel. With `keeps` the caller may say that they are still packed."""
+
+    def __init__(self, loops: ProductLoops, tiles: Tiles, *, keeps: bool) -> None:
+        self._loops: Final = loops
+        self._tiles: Final = tiles
+        self._keeps: Final = keeps
+
+    def sides(self, made: Sum) -> tuple[Side, Side | None]:
+        """Return where the rows of a sum lie, and its columns if they are read there; write the
+        pass that computes rows which are no elements of a tensor."""
+        rows, columns = self._terms(made)
+        own = self._loops.own
+        first = self._in_place(rows, own[0], made.along)
+        second = self._in_place(columns, own[1], made.along)
+        if first is None:
+            first = self._computed(rows, made.along)
+        if second is not None and not is_readable(first, second):
+            second = None
+        return first, second
+
+    def columns(self, made: Sum, rows: Side, side: Side | None, *, transposes: bool) -> Columns:
+        """Return the columns of a sum; write the pass that packs them, or with `transposes` the
+        rows where a call has few."""
+        packed = self._packed(self._terms(made)[1], made.along, side, rows if transposes else None)
+        return Columns(packed, side)
+
+    def _terms(self, made: Sum) -> tuple[Term, Term]:
+        """Return the element of each operand of a sum, that with the rows first."""
+        first, second = made.sides
+        return (second, first) if self._loops.plan.is_turned else (first, second)
+
+    def _in_place(self, term: Term, own: str, along: str) -> Side | None:
+        """Return an operand that is the elements of a tensor, evenly apart; None for any other."""
+        loops, code = self._loops, self._loops.code
+        access = term.detail
+        if term.op != "load" or term.operands or not isinstance(access, Access):
+            return None
+        if access.dtype != loops.dtype or not isinstance(access.operand, int):
+            return None
+        if any(loops.plan.supplier.terms.found(access.offset)):
+            return None
+        steps: list[Dim] = []
+        rest = access.offset
+        for name in ("batch", own, along):
+            step = rest.rename({name: Dim.of(name) + 1}) - rest
+            if step.names() & {"batch", "m", "n", *loops.along}:
+                return None
+            steps.append(step)
+            rest = rest.rename({name: ZERO})
+        if rest.names() & {"batch", "m", "n", *loops.along}:
+            return None
+        pointer = code.argument(
+            Read(access.operand, access.dtype), f"{code.operand_name(access.operand)}_at"
+        )
+        if rest != ZERO:
+            pointer = f"({pointer} + {self._whole(rest)})"
+        if own == loops.own[1] and steps[1] == ZERO:
+            return None  # its columns are one number
+        batch, each, summed = map(self._whole, steps)
+        return Side(pointer, batch, each, summed, access.operand)
+
+    def _whole(self, dim: Dim) -> Text:
+        return self._loops.code.dims.whole(dim, lambda _: None)
+
+    def _computed(self, term: Term, along: str) -> Side:
+        """Write a pass that computes the rows of a sum and stores them; return them."""
+        loops, code = self._loops, self._loops.code
+        (batch, rows, _), count = loops.shape, loops.count(along)
+        pointer = loops.room((batch, rows, count), "rows_at")
+        outer, first, inner, each = loops.blocks(along, along, loops.own[0])
+        value = each.typed(term, loops.dtype)
+        place, index = loops.row, loops.along[along]
+        at = f"({loops.batch} * {loops.inner(rows)} + {place}) * {loops.inner(count)} + {index}"
+        each.line(f"{code.function('store_part', loops.dtype)}({pointer} + {at}, {value}, n);")
+        lines = [
+            *outer.lines,
+            loop(loops.batch, loops.size(batch)),
+            *indented(first.lines),
+            f"    OVER ({index}, begin, end, {code.lanes},",
+            *indented(indented(inner.lines)),
+            f"        {loop(place, loops.size(rows))}",
+            *indented(indented(indented(each.lines))),
+            "        }",
+            "    );",
+            "}",
+        ]
+        cost = (cost_of(code.terms, [term]) + 2) * ((batch * rows).constant or USUAL)
+        code.loop(f"_{pointer}", str(loops.size(count)), cost, lines)
+        return Side(pointer, loops.size(rows * count), loops.size(count), Text("1"))
+
+    def _packed(self, term: Term, along: str, side: Side | None, rows: Side | None) -> str:
+        """Write a pass that computes the columns of a sum and packs them, or packs its rows if
+        these are given and a call wants it; return where they are."""
+        loops, code = self._loops, self._loops.code
+        (batch, _, columns), count = loops.shape, loops.count(along)
+        width = self._tiles.width
+        panels = (columns + (width - 1)) // width
+        pointer = loops.room((batch, panels * width, count), "columns_at")
+        outer, first, inner, each = loops.blocks(loops.own[1], loops.own[1], along)
+        value = each.typed(term, loops.dtype)
+        place, index = loops.along[along], loops.column
+        panel = f"({loops.batch} * {loops.inner(panels)} + panel) * {loops.inner(count)}"
+        at = f"({panel} + {place}) * {width} + ({index} - column)"
+        each.line(f"{code.function('store_part', loops.dtype)}({pointer} + {at}, {value}, n);")
+        packed = [
+            f"OVER ({index}, column, last, {code.lanes},",
+            *indented(inner.lines),
+            f"    {loop(place, loops.size(count))}",
+            *indented(indented(each.lines)),
+            "    }",
+            ");",
+        ]
+        if side is not None and side.own.text != "1":
+            packed = self._packing(side, f"{pointer} + {panel}", width, count)
+        total, wide = loops.size(columns), Text(str(width))
+        number = str(loops.size(panels))
+        if side is not None:
+            few = f"{loops.size(loops.shape[1])} < {fewest_packed(side)}"
+            number = f"{few} ? 0 : {number}"
+        if rows is not None:
+            total, wide, packed, number = self._either(rows, pointer, count, packed, number)
+        lines = [
+            *outer.lines,
+            "for (int64_t panel = begin; panel < end; panel++) {",
+            f"    const int64_t column = panel * {wide.inside(7)};",
+            f"    const int64_t last = relay_least_i64(column + {wide.inside(6)}, {total});",
+            f"    {loop(loops.batch, loops.size(batch))}",
+            *indented(indented(first.lines)),
+            *indented(indented(packed)),
+            "    }",
+            "}",
+        ]
+        cost = (cost_of(code.terms, [term]) + 2) * self._tiles.vectors
+        cost *= (batch * count).constant or USUAL
+        if code.route is not None:
+            number = f"{BY_LIBRARY} ? 0 : {number}"
+        if self._keeps and side is not None:
+            code.kept.append(Kept(loops.scratch - 1, side.operand))
+            number = f"{IS_PACKED} ? 0 : {number}"
+        code.loop(f"_{pointer}", number, cost, lines)
+        return pointer
+
+    def _packing(self, side: Side, to: str, width: int, count: Dim) -> list[str]:
+        """Return the lines that pack a panel of what lies along what is summed."""
+        loops, code = self._loops, self._loops.code
+        index = loops.column
+        given = f"{side.at(loops.batch, index)}, {side.own}, {to} * {width} + ({index} - column)"
+        given = f"{given}, {width}, {loops.size(count)}, n"
+        call = f"{code.function_name}_pack({given});"
+        return [f"OVER ({index}, column, last, {code.lanes}, {call});"]
+
+    def _either(
+        self, rows: Side, pointer: str, count: Dim, packed: Sequence[str], number: str
+    ) -> tuple[Text, Text, list[str], str]:
+        """Return how many rows or columns a call packs, how many in a panel, the lines for one
+        panel, and how many there are."""
+        loops, width = self._loops, self._tiles.transposed.width
+        total = loops.size(loops.shape[1])
+        panels = f"({total.inside(5)} + {width - 1}) / {width}"
+        to = f"{pointer} + ({loops.batch} * ({panels}) + panel) * {loops.inner(count)}"
+        lines = [
+            f"if ({IS_TRANSPOSED}) {{",
+            *indented(self._packing(rows, to, width, count)),
+            "} else {",
+            *indented(packed),
+            "}",
+        ]
+        return (
+            Text(f"({IS_TRANSPOSED} ? {total} : {loops.size(loops.shape[2])})"),
+            Text(f"({IS_TRANSPOSED} ? {width} : {self._tiles.width})"),
+            lines,
+            f"{IS_TRANSPOSED} ? {panels} : ({number})",
+        )
