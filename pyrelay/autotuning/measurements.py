@@ -17,7 +17,7 @@ import torch
 from ..cpu import cpu
 from ..disk_cache import DiskCache
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 """It grows when what is measured, or how, changes."""
 
 _CACHE: Final = DiskCache("measurements", limit=16 << 20)
