@@ -71,7 +71,7 @@ class Operator(Routine):
     @property
     def __signature__(self) -> Signature:
         """The text that `help` and `inspect.signature` show."""
-        from .ir.declaration.op_signature import signature  # only help asks
+        from .ir.calls.op_signature import signature  # only help asks
 
         return signature(self.__relay__)
 

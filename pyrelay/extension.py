@@ -24,7 +24,7 @@ from .ir.op import (
     ShapeBehaviour,
     TypeRule,
 )
-from .operators.composite.declare import type_of_body
+from .operators.declare import type_of_body
 
 if TYPE_CHECKING:
     from .ir.declaration.elements import Elements, Place

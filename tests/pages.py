@@ -10,7 +10,7 @@ from typing import Final
 
 from pyrelay.diagnostics.catalogue import by_code
 from pyrelay.diagnostics.diagnostic import Problem
-from pyrelay.ir.declaration.op_signature import signature
+from pyrelay.ir.calls.op_signature import signature
 from pyrelay.ir.op import Missing, Op, Param
 from pyrelay.ir.verify.scene import Invariant
 from pyrelay.ir.verify.stages import INVARIANTS, Stage

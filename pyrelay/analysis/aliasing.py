@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, final
 
-from ..ir.declaration.storage import makes_storage
+from ..ir.calls.storage import makes_storage
 from ..ir.effect import effects_of
 from ..ir.expr import (
     Call,

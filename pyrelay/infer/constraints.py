@@ -22,7 +22,7 @@ from ..diagnostics.catalogue.types import (
     ReturnMismatch,
 )
 from ..diagnostics.diagnostic import Problem
-from ..ir.declaration.attributes import WrongAttribute
+from ..ir.calls.attributes import WrongAttribute
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constructor, Expr, Function
 from ..ir.op import Clash, Stuck

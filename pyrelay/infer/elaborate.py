@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, assert_never, final
 
-from ..ir.declaration.attributes import bind_attrs
+from ..ir.calls.attributes import bind_attrs
 from ..ir.dims import ONE, Dim, DimHole
 from ..ir.expr import (
     Assumption,

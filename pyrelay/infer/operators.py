@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final, final
 
 from ..ir.bounds import maximum, minimum
-from ..ir.declaration.attributes import bind_attr, bind_attrs, check_names
+from ..ir.calls.attributes import bind_attr, bind_attrs, check_names
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constant, Expr, Var
 from ..ir.layouts import result_type

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ..diagnostics.catalogue.sizes import DimsMismatch
 from ..diagnostics.catalogue.types import EndlessType
 from ..diagnostics.diagnostic import Problem
-from ..ir.declaration.attributes import WrongAttribute
+from ..ir.calls.attributes import WrongAttribute
 from ..ir.dims import Dim, DimHole
 from ..ir.expr import Function
 from ..ir.op import Clash, Stuck

@@ -467,6 +467,7 @@ class Op:
 
     def __call__(self, *operands: Value | float | None, **attrs: Any) -> Value:
         """Emit a call on values under construction; for gradient rules and passes."""
-        from ..operators.builder import emit_call  # it needs Op: a cycle at call time only
-
-        return emit_call(self, operands, attrs)
+        for item in operands:
+            if item is not None and not isinstance(item, int | float):
+                return item.builder.call(self, operands, attrs)
+        raise TypeError(f"{self.name} needs at least one value; use Builder.call")

@@ -200,3 +200,17 @@ def same_as_operand(index: int = 0) -> TypeRule:
 
 INDEX_DTYPE = int64
 """The dtype of results that are positions."""
+
+
+def one_shape(call: RuleCall) -> Type:
+    """Return the type of the first operand, which the second has, too. Raises Stuck or Clash."""
+    ty = call.tensor(0)
+    name = call.operand_name(1)
+    expect(call, 1, ty, f"`{call.op.name}` takes a {name} of the shape of `grad`")
+    return ty
+
+
+def parameter_dtype(call: RuleCall) -> AnyDType:
+    """Return the dtype of a hidden parameter: of a float operand its own, else float32."""
+    dtype = call.known_dtype(call.tensor(0).dtype)
+    return dtype if is_float(dtype) else float32

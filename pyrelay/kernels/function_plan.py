@@ -14,7 +14,7 @@ from typing import Final, final
 
 from ..analysis.dim_availability import needed
 from ..dispatch.view import NOTHING, View
-from ..ir.declaration.storage import overwritten_operand
+from ..ir.calls.storage import overwritten_operand
 from ..ir.dims import Dim, DimOp
 from ..ir.expr import (
     Call,

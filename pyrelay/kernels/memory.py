@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ..ir.bounds import at_most
-from ..ir.declaration.storage import makes_storage, overwritten_operand
+from ..ir.calls.storage import makes_storage, overwritten_operand
 from ..ir.dims import ZERO, Dim
 from ..ir.expr import Call, Expr, Function, GlobalVar, TupleGet, Var, type_of
 from ..ir.op import Op

@@ -8,10 +8,11 @@ Operators live on `Value`, never on expression nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
-from ..ir.declaration.attributes import bind_attrs
-from ..ir.declaration.closed_solver import ClosedSolver
+from ..ir.calls.attributes import bind_attrs
+from ..ir.calls.closed_solver import ClosedSolver
 from ..ir.dims import Dim
 from ..ir.expr import (
     NO_ATTRS,
@@ -51,6 +52,29 @@ if TYPE_CHECKING:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class ValueOperators:
+    """The operators that builders and the methods of values emit."""
+
+    add: Op
+    subtract: Op
+    multiply: Op
+    divide: Op
+    power: Op
+    negative: Op
+    matmul: Op
+    sum_: Op
+    sum_to: Op
+    reshape: Op
+    expand: Op
+    transpose: Op
+    unsqueeze: Op
+    cast: Op
+    full: Op
+    size: Op
+
+
+@final
 class Builder:
     """A sequence of bindings under construction. `span` is given to every node it makes.
 
@@ -86,12 +110,10 @@ class Builder:
 
     def size(self, dim: Dim | int) -> Value:
         """Return the integer value of a dim, which must be known where the code stands."""
-        from .host.sizes import size
-
         dim = Dim.of(dim)
         if dim.constant is not None:
             return Value(self, Constant(dim.constant, SizeType(dim), span=self.span))
-        return self.call(size, (), {"dim": dim})
+        return self.call(Value.operators.size, (), {"dim": dim})
 
     def unit(self) -> Value:
         """Return the empty tuple."""
@@ -106,11 +128,10 @@ class Builder:
 
     def zeros(self, ty: Type) -> Value:
         """Return the zero of a tensor type."""
-        from .primitive.create import full
-
         assert isinstance(ty, TensorType)
         assert isinstance(ty.dtype, DType)
-        zero = self.call(full, (), {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype})
+        attrs = {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype}
+        zero = self.call(Value.operators.full, (), attrs)
         self._zeros.add(zero.atom)
         return zero
 
@@ -172,6 +193,10 @@ class Value:
 
     __slots__ = ("atom", "builder")
 
+    operators: ClassVar[ValueOperators]
+    """Set by `values.py`: the operators are declared with derivatives, which are written in values.
+    """
+
     def __init__(self, builder: Builder, atom: Expr) -> None:
         self.builder: Final = builder
         self.atom: Final = atom
@@ -217,110 +242,66 @@ class Value:
         )
 
     def __add__(self, other: Value | float) -> Value:
-        from .primitive.arithmetic import add
-
-        return add(self, other)
+        return self.operators.add(self, other)
 
     def __radd__(self, other: float) -> Value:
-        from .primitive.arithmetic import add
-
-        return add(other, self)
+        return self.operators.add(other, self)
 
     def __sub__(self, other: Value | float) -> Value:
-        from .primitive.arithmetic import subtract
-
-        return subtract(self, other)
+        return self.operators.subtract(self, other)
 
     def __rsub__(self, other: float) -> Value:
-        from .primitive.arithmetic import subtract
-
-        return subtract(other, self)
+        return self.operators.subtract(other, self)
 
     def __mul__(self, other: Value | float) -> Value:
-        from .primitive.arithmetic import multiply
-
-        return multiply(self, other)
+        return self.operators.multiply(self, other)
 
     def __rmul__(self, other: float) -> Value:
-        from .primitive.arithmetic import multiply
-
-        return multiply(other, self)
+        return self.operators.multiply(other, self)
 
     def __truediv__(self, other: Value | float) -> Value:
-        from .primitive.arithmetic import divide
-
-        return divide(self, other)
+        return self.operators.divide(self, other)
 
     def __rtruediv__(self, other: float) -> Value:
-        from .primitive.arithmetic import divide
-
-        return divide(other, self)
+        return self.operators.divide(other, self)
 
     def __pow__(self, other: Value | float) -> Value:
-        from .primitive.arithmetic import power
-
-        return power(self, other)
+        return self.operators.power(self, other)
 
     def __neg__(self) -> Value:
-        from .primitive.arithmetic import negative
-
-        return negative(self)
+        return self.operators.negative(self)
 
     def __matmul__(self, other: Value) -> Value:
-        from .matrices.products import matmul
-
-        return matmul(self, other)
+        return self.operators.matmul(self, other)
 
     def sum(self, dim: tuple[int, ...] | None = None, *, keepdim: bool = False) -> Value:
         """Return the sum over dims, over all for None; over no dims it is the value itself."""
-        from .primitive.reduce import sum_
-
-        return self if dim == () else sum_(self, dim=dim, keepdim=keepdim)
+        return self if dim == () else self.operators.sum_(self, dim=dim, keepdim=keepdim)
 
     def sum_to(self, shape: tuple[Dim, ...]) -> Value:
         """Return the sum over the dims that were broadcast from `shape`; undoes `expand`."""
-        from .primitive.reduce import sum_to
-
-        return self if self.shape == shape else sum_to(self, size=shape)
+        return self if self.shape == shape else self.operators.sum_to(self, size=shape)
 
     def reshape(self, *shape: Dim | int) -> Value:
         """Return the same elements in another shape."""
-        from .primitive.view import reshape
-
         wanted = tuple(Dim.of(d) for d in shape)
-        return self if self.shape == wanted else reshape(self, shape=wanted)
+        return self if self.shape == wanted else self.operators.reshape(self, shape=wanted)
 
     def expand(self, shape: tuple[Dim, ...]) -> Value:
         """Return the value broadcast to a shape."""
-        from .primitive.view import expand
-
-        return self if self.shape == shape else expand(self, size=shape)
+        return self if self.shape == shape else self.operators.expand(self, size=shape)
 
     def transpose(self, first: int, second: int) -> Value:
         """Return the tensor with two dims swapped."""
-        from .primitive.view import transpose
-
-        return transpose(self, dim0=first, dim1=second)
+        return self.operators.transpose(self, dim0=first, dim1=second)
 
     def unsqueeze(self, dim: int) -> Value:
         """Return the tensor with a dim of size 1 inserted."""
-        from .primitive.view import unsqueeze
-
-        return unsqueeze(self, dim=dim)
+        return self.operators.unsqueeze(self, dim=dim)
 
     def cast(self, dtype: DType) -> Value:
         """Return the elements in another dtype."""
-        from .primitive.compare import cast
-
-        return self if self.dtype == dtype else cast(self, dtype=dtype)
-
-
-def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]) -> Value:
-    """Return the value of a call in the builder of its first value operand."""
-    for item in operands:
-        if isinstance(item, Value):
-            return item.builder.call(op, operands, attrs)
-    raise TypeError(f"{op.name} needs at least one value; use Builder.call")
+        return self if self.dtype == dtype else self.operators.cast(self, dtype=dtype)
 
 
 def result_shape(
@@ -417,7 +398,6 @@ __all__ = [
     "Names",
     "Role",
     "Value",
-    "emit_call",
     "promoted_dtype",
     "result_shape",
 ]

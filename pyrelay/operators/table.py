@@ -154,8 +154,8 @@ ALL: Final[tuple[Op, ...]] = tuple(
 UNLISTED: Final = frozenset(
     (
         elementwise.quotient,
-        derivatives.tanh_grad,
-        derivatives.sigmoid_grad,
+        math.tanh_grad,
+        math.sigmoid_grad,
         derivatives.relu_grad,
         derivatives.leaky_relu_grad,
         derivatives.elu_grad,

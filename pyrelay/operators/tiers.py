@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..ir.declaration.lowering import MadeOf, inside
 from ..ir.op import Effect, Expansion, Host, Op, Pointwise
 from .composite.einsum import contract
-from .composite.formulas import SCALARS, formula
 from .composite.model import initial
 from .host.conversions import to_bool, to_float, to_int
 from .primitive import activation, collect, rows
+from .primitive.formulas import SCALARS, formula
 
 if TYPE_CHECKING:
     from .builder import Value

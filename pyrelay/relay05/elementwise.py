@@ -109,7 +109,7 @@ ELEMENTWISE: Final = (
     _unary("ceil", math.ceil),
     _unary("trunc", math.trunc),
     _unary("round", math.round_),
-    _unary("sigmoid", activation.sigmoid),
+    _unary("sigmoid", math.sigmoid),
     _unary("isnan", compare.isnan),
     _unary("isfinite", compare.isfinite),
     _unary("isinf", compare.isinf),

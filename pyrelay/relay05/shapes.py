@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..ir.expr import Constant, Expr, Tuple
 from ..ir.types import DType, float32
 from ..operators.composite import einsum
-from ..operators.primitive import arithmetic, compare, create, gathering, index, join, view
+from ..operators.primitive import arithmetic, compare, create, gathering, index, join, parts, view
 from . import attributes
 from .attributes import Attribute, only, optional, refuse, word
 from .imported import Emit, Imported, always
@@ -80,13 +80,13 @@ def _split(e: Emit, x: Expr, *, indices_or_sections: Any, axis: int) -> Expr:
         if count < 1:
             refuse("needs an `indices_or_sections` of 1 or more")
         length = e.call(arithmetic.floor_divide, size, e.number(count))
-        return e.call(join.split, x, split_size_or_sections=(length,) * count, dim=axis)
+        return e.call(parts.split, x, split_size_or_sections=(length,) * count, dim=axis)
     places = (0, *indices_or_sections)
     lengths: list[Any] = [b - a for a, b in itertools.pairwise(places)]
     if any(length < 0 for length in lengths):
         refuse("needs `indices_or_sections` in ascending order")
     lengths.append(e.call(arithmetic.subtract, size, e.number(places[-1])))
-    return e.call(join.split, x, split_size_or_sections=tuple(lengths), dim=axis)
+    return e.call(parts.split, x, split_size_or_sections=tuple(lengths), dim=axis)
 
 
 _END: Final = 2**31 - 1

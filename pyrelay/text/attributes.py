@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, cast
 
+from ..ir.calls.attributes import WrongAttribute, bind_attr, same
 from ..ir.declaration.attribute_kinds import static
-from ..ir.declaration.attributes import WrongAttribute, bind_attr, same
 from ..ir.expr import Transform
 from ..ir.nested import map_nested
 from ..ir.op import Missing, Op, Param

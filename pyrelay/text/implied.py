@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, assert_never, final
 
-from ..ir.declaration.closed_solver import ClosedSolver
+from ..ir.calls.closed_solver import ClosedSolver
 from ..ir.dims import Dim
 from ..ir.expr import (
     Call,

@@ -16,7 +16,7 @@ import torch
 from torch.nn import functional
 from torch.optim import adam, sgd
 
-from pyrelay.ir.declaration.attributes import bind_attrs
+from pyrelay.ir.calls.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Promotion, Role
 from pyrelay.ir.types import DTYPES, DType

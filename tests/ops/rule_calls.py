@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.infer.solver import Solver
-from pyrelay.ir.declaration.attributes import bind_attrs
+from pyrelay.ir.calls.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, RuleCall
 from pyrelay.ir.types import UNIT, TensorType, Type, float32

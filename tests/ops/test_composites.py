@@ -23,9 +23,8 @@ from pyrelay.ir.op import (
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.types import FnType, TensorType, bfloat16
 from pyrelay.operators.builder import Value
-from pyrelay.operators.composite.declare import composite
-from pyrelay.operators.primitive.activation import sigmoid
-from pyrelay.operators.primitive.math import exp
+from pyrelay.operators.declare import composite
+from pyrelay.operators.primitive.math import exp, sigmoid
 from pyrelay.operators.primitive.reduce import mean
 from pyrelay.passes.normalise.write_out import write_out
 from tests.ops.checks import assert_equal

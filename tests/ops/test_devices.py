@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
 from pyrelay.diagnostics.diagnostic import RunError
-from pyrelay.ir.declaration.attributes import bind_attrs
+from pyrelay.ir.calls.attributes import bind_attrs
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Effect, Host, Library, Op, Sample, ShapeBehaviour, View

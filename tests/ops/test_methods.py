@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.declaration.attributes import bind_attrs
+from pyrelay.ir.calls.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Contraction, Library, Method, Op, Sample, TensorSpec
 from pyrelay.ir.types import DTYPES, UNIT, TensorType, Type

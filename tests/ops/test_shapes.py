@@ -32,6 +32,7 @@ from pyrelay.operators.primitive import (
     embedding,
     index,
     join,
+    parts,
     pool,
     view,
 )
@@ -254,7 +255,7 @@ def test_two_names_in_a_product_become_an_assumption() -> None:
             None,
         ),
         (
-            join.split,
+            parts.split,
             (floats("n"),),
             {"split_size_or_sections": 2},
             "`split` cannot tell how many parts of 2 a size of n has",

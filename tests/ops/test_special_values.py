@@ -219,7 +219,7 @@ def run(op: Op, operands: list[list[float]], attrs: Mapping[str, Any] | None = N
         (functions.round_, torch.round),
         (arithmetic.sign, torch.sign),
         (arithmetic.abs_, torch.abs),
-        (activation.sigmoid, torch.sigmoid),
+        (functions.sigmoid, torch.sigmoid),
         (activation.relu, torch.relu),
         (activation.silu, torch.nn.functional.silu),
         (activation.softplus, torch.nn.functional.softplus),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.declaration.attributes import bind_attrs
-from pyrelay.ir.declaration.storage import makes_storage, overwritten_operand
+from pyrelay.ir.calls.attributes import bind_attrs
+from pyrelay.ir.calls.storage import makes_storage, overwritten_operand
 from pyrelay.ir.op import Library, Op
 from pyrelay.lower_torch.apply import run_time_attr
 from pyrelay.operators.composite import einsum, optim

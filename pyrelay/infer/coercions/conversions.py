@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...diagnostics.catalogue.types import NumberOutOfRange
-from ...ir.declaration.attributes import bind_attrs
+from ...ir.calls.attributes import bind_attrs
 from ...ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
 from ...ir.own_sizes import closed, has_own_sizes
 from ...ir.traverse import let

@@ -19,7 +19,7 @@ from ...diagnostics.catalogue.types import (
 )
 from ...diagnostics.diagnostic import Label, Problem
 from ...diagnostics.source import Construct
-from ...ir.declaration.attributes import WrongAttribute
+from ...ir.calls.attributes import WrongAttribute
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var, use_of
 from ...ir.layouts import LayoutClash

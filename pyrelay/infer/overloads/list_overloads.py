@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...ir.declaration.attributes import bind_attrs
+from ...ir.calls.attributes import bind_attrs
 from ...ir.expr import Constant, Tuple, Var
 from ...ir.op import Clash, Stuck
 from ...ir.types import (

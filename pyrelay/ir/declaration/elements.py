@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import Any, Protocol, final
 
+from ..dims import Dim
+from ..types import DType, int64
 from .scalars import Scalars
-
-if TYPE_CHECKING:
-    from ..dims import Dim
-    from ..types import DType
 
 
 @final
@@ -70,3 +68,14 @@ class Elements(Scalars, Protocol):
         the end, or lie outside without `from_end`. A kernel fails where the result lies outside,
         if its device can."""
         ...
+
+
+def number_element(
+    k: Elements, value: Any, dtype: DType | None, default: DType | None = None
+) -> Any:
+    """Return a number that an attribute states, sizes included, as an element of a dtype."""
+    if not isinstance(value, Dim):
+        return k.const(value)
+    dtype = dtype or default
+    found = k.number(value)
+    return found if dtype is None or dtype == int64 else k.cast(found, dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from ..declaration.closed_solver import Settled
+from ..calls.closed_solver import Settled
 from ..dims import Dim
 from ..expr import Assumption
 from ..op import Clash

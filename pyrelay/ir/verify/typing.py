@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..calls.attributes import same
 from ..constant import constant_type
-from ..declaration.attributes import same
 from ..dims import Dim
 from ..expr import (
     BindPattern,

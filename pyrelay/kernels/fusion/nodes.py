@@ -8,6 +8,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, final
 
+from ...ir.calls.storage import overwritten_operand
 from ...ir.declaration.elements import Place
 from ...ir.declaration.lowering import (
     Contraction,
@@ -17,7 +18,6 @@ from ...ir.declaration.lowering import (
     Scatter,
     inside,
 )
-from ...ir.declaration.storage import overwritten_operand
 from ...ir.dims import Dim, product
 from ...ir.expr import (
     Call,

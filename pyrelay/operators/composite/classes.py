@@ -27,7 +27,7 @@ from ...ir.types import TensorType, TupleType, Type, int64, show
 from ..primitive import compare, create, gathering
 from ..shared.operands import as_positions, is_given
 from ..shared.precision import widened
-from ..shared.reduction import reduced
+from .reduction import reduced
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source

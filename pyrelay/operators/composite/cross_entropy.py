@@ -26,7 +26,6 @@ from ...ir.types import TensorType, Type, int64, is_float, show
 from ..primitive import compare
 from ..shared.operands import as_positions, as_tensor, is_given
 from ..shared.precision import widened
-from ..shared.reduction import reduced
 from . import softmax
 from .classes import (
     IGNORED,
@@ -37,6 +36,7 @@ from .classes import (
     expect_weight,
     nll_loss,
 )
+from .reduction import reduced
 
 if TYPE_CHECKING:
     from ..builder import Value

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import Op, Param, Promotion, RuleCall, Sample, TensorSpec, attribute, operand
 from ...ir.types import Type
+from ..declare import composite
 from ..primitive import arithmetic, compare
-from ..shared.reduction import gathered, paired_samples, paired_type
-from .declare import composite
+from .reduction import gathered, paired_samples, paired_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

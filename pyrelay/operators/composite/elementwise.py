@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.op import Clash, Layouts, Op, Promotion, Pullback, RuleCall, Sample, TensorSpec, operand
 from ...ir.rules import broadcast_shapes, expect, numeric, same_dtype, with_rank
 from ...ir.types import TensorType, Type, bool_, is_float, show
+from ..declare import composite
 from ..primitive.arithmetic import abs_, floor_divide, mod
 from ..primitive.compare import less, logical_xor, where
 from ..primitive.math import trunc
 from ..shared.operands import as_tensor, as_tensors
 from ..shared.samples import pairs_between
-from .declare import composite
 
 if TYPE_CHECKING:
     from ..builder import Value

@@ -18,10 +18,10 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_shapes, expect, floating
 from ...ir.types import TensorType, Type, show
+from ..declare import composite
 from ..primitive import activation, arithmetic, compare, math
 from ..shared.operands import is_given
-from ..shared.reduction import gathered, paired_samples, reduced, spread
-from .declare import composite
+from .reduction import gathered, paired_samples, reduced, spread
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -80,11 +80,11 @@ def _bce_grad(p: Pullback) -> tuple[Value | None, ...]:
     scaled = g * weight if is_given(weight) else g
     behind = activation.softplus(-x)
     if not is_given(pos_weight):
-        to_x, to_target = activation.sigmoid(x) - target, -x
+        to_x, to_target = math.sigmoid(x) - target, -x
         to_positive = None
     else:
         factor = 1.0 + (pos_weight - 1.0) * target
-        to_x = (1.0 - target) - factor * activation.sigmoid(-x)
+        to_x = (1.0 - target) - factor * math.sigmoid(-x)
         to_target = (pos_weight - 1.0) * behind - x
         to_positive = (scaled * target * behind).sum_to(pos_weight.shape)
     to_weight = None

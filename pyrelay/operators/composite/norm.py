@@ -31,13 +31,12 @@ from ...ir.op import (
     operand,
     optional,
 )
-from ...ir.rules import expect, floating
+from ...ir.rules import expect, floating, parameter_dtype
 from ...ir.types import TensorType, TupleType, Type, show
-from ..matrices.products import parameter_dtype
+from ..declare import composite
 from ..primitive import activation, math
 from ..shared.operands import is_given
 from ..shared.precision import widened
-from .declare import composite
 from .statistics import (
     along_channels,
     batch_norm_with_statistics,

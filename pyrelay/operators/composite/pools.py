@@ -11,9 +11,9 @@ from ...ir.dims import product
 from ...ir.op import Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, attribute, operand
 from ...ir.rules import floating
 from ...ir.types import TensorType, Type, show
+from ..declare import composite
 from ..primitive import pool, view
 from ..shared.window import pooled
-from .declare import composite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

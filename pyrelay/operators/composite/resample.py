@@ -21,9 +21,9 @@ from ...ir.op import (
 )
 from ...ir.rules import floating
 from ...ir.types import TensorType, Type, float32, int64, show
+from ..declare import composite
 from ..primitive import arithmetic, create, gathering, math
 from ..shared.window import check_count
-from .declare import composite
 
 if TYPE_CHECKING:
     from ..builder import Value

@@ -8,6 +8,7 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, Sample, attribute, operand
 from ...ir.rules import with_rank
 from ...ir.types import UNIT, UNKNOWN, Type, bool_, show
+from ..shared.failures import EmptyList
 
 
 def _check_type(call: RuleCall) -> Type:
@@ -66,10 +67,6 @@ fail: Final = Op(
     grad=NoGradient("gives nothing"),
     samples=lambda: (Sample((), {"message": "no way on"}),),
 )
-
-
-class EmptyList(IndexError):  # noqa: N818  becomes a diagnostic where the element is asked for
-    """A list is empty where an element is needed."""
 
 
 def _no_element(index: Any, length: Any) -> Any:

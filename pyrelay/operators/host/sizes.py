@@ -24,6 +24,7 @@ from ...ir.op import (
 )
 from ...ir.rules import axis, integral, with_rank
 from ...ir.types import UNIT, SizeType, TupleType, Type, show
+from ..shared.failures import SizesDiffer
 
 _SIZE: Final = NoGradient("a size is an integer")
 
@@ -233,15 +234,6 @@ same_length: Final = Op(
     grad=_SIZE,
     samples=lambda: (Sample(((3, 3),)), Sample(((0,),))),
 )
-
-
-class SizesDiffer(ValueError):  # noqa: N818  becomes a diagnostic at the call
-    """Two sizes that must be equal are not."""
-
-    def __init__(self, left: int, right: int) -> None:
-        super().__init__(left, right)
-        self.left = left
-        self.right = right
 
 
 def _equal_sizes(left: int, right: int) -> tuple[()]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import Library, Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, operand
 from ...ir.types import TensorType, TupleType, Type
-from ..composite.declare import composite
+from ..declare import composite
 from ..primitive.compare import less, where
 from .inverse import inv
 from .rules import regular_samples, scaling, square_matrices, swapped

@@ -24,7 +24,7 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_shapes, floating
 from ...ir.types import TensorType, Type, show
-from ..composite.declare import composite
+from ..declare import composite
 from ..primitive.create import eye, tril, triu
 from .rules import matrices, regular, regular_samples, square_matrices, swapped
 

@@ -31,8 +31,8 @@ from ...ir.op import (
     operand,
     optional,
 )
-from ...ir.rules import axis, broadcast_shapes, expect, with_rank
-from ...ir.types import AnyDType, TensorType, Type, float32, is_float, show
+from ...ir.rules import axis, broadcast_shapes, expect, parameter_dtype, with_rank
+from ...ir.types import TensorType, Type, float32, show
 from ..primitive import create, index, reduce, view
 from ..shared import moving
 from ..shared.operands import is_given
@@ -189,12 +189,6 @@ matmul: Final = Op(
     grad=_matmul_grad,
     samples=_matmul_samples,
 )
-
-
-def parameter_dtype(call: RuleCall) -> AnyDType:
-    """Return the dtype of a hidden parameter: of a float operand its own, else float32."""
-    dtype = call.known_dtype(call.tensor(0).dtype)
-    return dtype if is_float(dtype) else float32
 
 
 def _linear_weight(call: RuleCall) -> TensorType:

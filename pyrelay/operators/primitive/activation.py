@@ -33,25 +33,14 @@ from .derivatives import (
     gelu_grad,
     leaky_relu_grad,
     relu_grad,
-    sigmoid_grad,
     silu_grad,
     softplus_grad,
 )
+from .math import sigmoid
 
 if TYPE_CHECKING:
     from ..builder import Value
 
-
-sigmoid: Final = Op(
-    name="sigmoid",
-    doc="1 / (1 + exp(-x)) of each element.",
-    params=(operand("input", promote=True),),
-    promotion=Promotion.FLOAT,
-    type_rule=same_dtype,
-    lowering=Pointwise(lambda k, x: k.sigmoid(x)),
-    grad=lambda p: (sigmoid_grad(p.g, p.out),),
-    samples=real_samples,
-)
 
 relu: Final = Op(
     name="relu",

@@ -29,7 +29,7 @@ from ..shared.samples import (
     tied_pairs,
 )
 from .compare import equal, greater, greater_equal, less, logical_and, where
-from .math import log
+from .math import log, sigmoid
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -256,8 +256,6 @@ def _logaddexp(k: Any, x: Any, y: Any) -> Any:
 
 
 def _logaddexp_grad(p: Pullback) -> Sequence[Value | None]:
-    from .activation import sigmoid  # activation.py builds on this file
-
     x, y = p.args
     return p.g * sigmoid(x - y), p.g * sigmoid(y - x)
 

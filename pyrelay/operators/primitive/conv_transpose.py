@@ -25,10 +25,9 @@ from ...ir.op import (
     operand,
     optional,
 )
-from ...ir.rules import expect, with_rank
+from ...ir.rules import expect, parameter_dtype, with_rank
 from ...ir.types import TensorType, Type
 from ..builder import result_shape
-from ..matrices.products import parameter_dtype
 from ..shared.convolving import (
     batched,
     check_channels,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.bounds import maximum
 from ...ir.declaration import attribute_kinds as kinds
+from ...ir.declaration.elements import number_element
 from ...ir.dims import ONE, Dim
 from ...ir.op import (
     Elementwise,
@@ -64,17 +65,6 @@ def _full(torch: Any, device: Any, size: tuple[int, ...], value: Any, dtype: Any
     if dtype is None and not isinstance(value, bool | int):
         dtype = torch.float32
     return torch.full(size, value, dtype=dtype, device=device)
-
-
-def number_element(
-    k: Elements, value: Any, dtype: DType | None, default: DType | None = None
-) -> Any:
-    """Return a number that an attribute states, sizes included, as an element of a dtype."""
-    if not isinstance(value, Dim):
-        return k.const(value)
-    dtype = dtype or default
-    found = k.number(value)
-    return found if dtype is None or dtype == int64 else k.cast(found, dtype)
 
 
 full: Final = Op(

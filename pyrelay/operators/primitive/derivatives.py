@@ -28,11 +28,13 @@ from ...ir.op import (
     attribute,
     operand,
 )
-from ...ir.rules import axis, expect
+from ...ir.rules import axis, one_shape
 from ...ir.types import Type
 from ..shared.precision import widened
-from ..shared.samples import filled
+from ..shared.samples import derivative_samples, filled
+from . import math
 from .compare import less, where
+from .formulas import formula
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -51,25 +53,6 @@ def approximation(value: Any) -> str:
     return value
 
 
-def one_shape(call: RuleCall) -> Type:
-    """Return the type of the first operand, which the second has, too. Raises Stuck or Clash."""
-    ty = call.tensor(0)
-    name = call.operand_name(1)
-    expect(call, 1, ty, f"`{call.op.name}` takes a {name} of the shape of `grad`")
-    return ty
-
-
-def _samples(low: float, high: float, given: Iterable[Attributes]) -> Iterable[Sample]:
-    for attrs in given:
-        at = TensorSpec((3, 4), low=low, high=high)
-        yield Sample((TensorSpec((3, 4)), at), attrs)
-        yield Sample((TensorSpec(()), TensorSpec((), low=low, high=high)), attrs)
-        yield Sample((TensorSpec((0, 3)), TensorSpec((0, 3))), attrs)
-        strided = TensorSpec((4, 3), low=low, high=high, contiguous=False)
-        yield Sample((TensorSpec((4, 3)), strided), attrs)
-        yield Sample((TensorSpec((5,), "float64"), TensorSpec((5,), "float64", low, high)), attrs)
-
-
 def _derivative(
     *,
     name: str,
@@ -84,8 +67,6 @@ def _derivative(
     own derivative is that of the formula in `body`, unless a cheaper or stabler one is given."""
 
     def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-        from ..composite.formulas import formula  # it calls functions that are derived here
-
         return formula(body, args, attrs)
 
     return Op(
@@ -100,27 +81,6 @@ def _derivative(
     )
 
 
-tanh_grad: Final = _derivative(
-    name="tanh_grad",
-    doc="`grad` times the derivative of `tanh`, from its result.",
-    at="output",
-    body=lambda k, g, y: k.tanh_grad(g, y),
-    grad=lambda p: (tanh_grad(p.g, p.args[1]), -2.0 * p.g * p.args[0] * p.args[1]),
-    samples=lambda: _samples(-1.0, 1.0, ({},)),
-)
-
-sigmoid_grad: Final = _derivative(
-    name="sigmoid_grad",
-    doc="`grad` times the derivative of `sigmoid`, from its result.",
-    at="output",
-    body=lambda k, g, y: k.sigmoid_grad(g, y),
-    grad=lambda p: (
-        sigmoid_grad(p.g, p.args[1]),
-        p.g * p.args[0] * (1.0 - 2.0 * p.args[1]),
-    ),
-    samples=lambda: _samples(0.0, 1.0, ({},)),
-)
-
 relu_grad: Final = _derivative(
     name="relu_grad",
     doc="`grad` where the result of `relu` is positive, else 0.",
@@ -128,7 +88,7 @@ relu_grad: Final = _derivative(
     body=lambda k, g, y: k.relu_grad(g, y),
     grad=lambda p: (relu_grad(p.g, p.args[1]), None),
     samples=lambda: (
-        *_samples(-2.0, 2.0, ({},)),
+        *derivative_samples(-2.0, 2.0, ({},)),
         Sample((TensorSpec((3,)), filled(0.0, 3)), smooth=False),
     ),
 )
@@ -141,7 +101,7 @@ leaky_relu_grad: Final = _derivative(
     grad=lambda p: (leaky_relu_grad(p.g, p.args[1], **p.attrs), None),
     attributes=(attribute("negative_slope", 0.01, kinds.real),),
     samples=lambda: (
-        *_samples(-2.0, 2.0, ({}, {"negative_slope": 0.2})),
+        *derivative_samples(-2.0, 2.0, ({}, {"negative_slope": 0.2})),
         Sample((TensorSpec((3,)), filled(0.0, 3)), smooth=False),
     ),
 )
@@ -161,7 +121,7 @@ elu_grad: Final = _derivative(
     grad=_elu_grad_grad,
     attributes=(attribute("alpha", 1.0, kinds.real),),
     samples=lambda: (
-        *_samples(-2.0, 2.0, ({}, {"alpha": 0.5})),
+        *derivative_samples(-2.0, 2.0, ({}, {"alpha": 0.5})),
         Sample((TensorSpec((2,)), filled(1000.0, 2))),
         Sample((TensorSpec((3,)), filled(0.0, 3)), smooth=False),
     ),
@@ -170,8 +130,6 @@ elu_grad: Final = _derivative(
 
 def _gelu_curvature(x: Value, approximate: str) -> Value:
     """Return the second derivative of gelu."""
-    from . import math  # math.py differentiates by the operators here
-
     square = x * x
     if approximate == "none":
         return math.exp(-0.5 * square) * (0.5 * _ROOT_TWO_OVER_PI) * (2.0 - square)
@@ -191,7 +149,7 @@ gelu_grad: Final = _derivative(
         p.g * p.args[0] * _gelu_curvature(p.args[1], p.attrs["approximate"]),
     ),
     attributes=(attribute("approximate", "none", approximation),),
-    samples=lambda: _samples(-2.0, 2.0, ({}, {"approximate": "tanh"})),
+    samples=lambda: derivative_samples(-2.0, 2.0, ({}, {"approximate": "tanh"})),
 )
 
 
@@ -200,7 +158,7 @@ silu_grad: Final = _derivative(
     doc="`grad` times the derivative of `silu`.",
     at="input",
     body=lambda k, g, x: k.silu_grad(g, x),
-    samples=lambda: _samples(-2.0, 2.0, ({},)),
+    samples=lambda: derivative_samples(-2.0, 2.0, ({},)),
 )
 
 
@@ -211,7 +169,7 @@ softplus_grad: Final = _derivative(
     body=lambda k, g, x, beta, threshold: k.softplus_grad(g, x, beta, threshold),
     attributes=(attribute("beta", 1.0, kinds.real), attribute("threshold", 20.0, kinds.real)),
     samples=lambda: (
-        *_samples(-2.0, 2.0, ({}, {"beta": 2.5}, {"threshold": 0.25})),
+        *derivative_samples(-2.0, 2.0, ({}, {"beta": 2.5}, {"threshold": 0.25})),
         Sample((TensorSpec((4,)), TensorSpec((4,), low=15.0, high=200.0))),
     ),
 )
@@ -281,19 +239,15 @@ softmax_grad: Final = _of_softmax(
 
 
 def _log_softmax_grad_grad(p: Pullback) -> Sequence[Value | None]:
-    from .math import exp  # math.py differentiates by the operators here
-
     (g, y), dim = p.args, p.attrs["dim"]
-    chances = exp(y)
+    chances = math.exp(y)
     weighted = p.g * chances
     by_g = p.g - weighted.sum((dim,), keepdim=True)
     return by_g, -(weighted * g.sum((dim,), keepdim=True))
 
 
 def _log_softmax_formula(g: Value, y: Value, dims: tuple[int, ...]) -> Value:
-    from .math import exp  # math.py differentiates by the operators here
-
-    return g - exp(y) * g.sum(dims, keepdim=True)
+    return g - math.exp(y) * g.sum(dims, keepdim=True)
 
 
 log_softmax_grad: Final = _of_softmax(

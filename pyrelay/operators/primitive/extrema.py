@@ -29,13 +29,13 @@ from ..shared.reducing import (
     float_reductions,
     integer_reductions,
     kept,
-    place,
     reduced_axes,
     reduced_dims,
     reduced_type,
 )
 from ..shared.samples import filled
 from .compare import cast, equal, isnan, logical_and, logical_or, where
+from .gathering import place
 
 if TYPE_CHECKING:
     from ..builder import Value

@@ -300,3 +300,10 @@ nonzero: Final = Op(
         Sample((TensorSpec((4, 3), contiguous=False),)),
     ),
 )
+
+
+def place(values: Value, positions: Value, operand: Value, dim: int) -> Value:
+    """Return zeros like the operand with values at positions along `dim`: the cotangent of an
+    operator that selects elements."""
+    # Positions along one dim never repeat, so nothing is really added.
+    return scatter_add(operand.builder.zeros(operand.tensor), positions, values, dim=dim)

@@ -18,9 +18,14 @@ from ...ir.op import (
     attribute,
     operand,
 )
-from ...ir.rules import numeric, same_dtype
-from ..shared.samples import filled, floats_between, kinked_samples, real_samples
-from .derivatives import tanh_grad
+from ...ir.rules import numeric, one_shape, same_dtype
+from ..shared.samples import (
+    derivative_samples,
+    filled,
+    floats_between,
+    kinked_samples,
+    real_samples,
+)
 
 _TWO_OVER_ROOT_PI: Final = 2.0 / scalar_math.sqrt(scalar_math.pi)
 
@@ -78,6 +83,21 @@ def _above_one() -> Iterable[Sample]:
     yield Sample((TensorSpec((3,), "int64", 2, 9),))
     yield Sample((filled(1.0, 2),), smooth=False)
     yield Sample((TensorSpec((6,), "float64", 1e7, 1e12),), smooth=False)
+
+
+def _slope(*, name: str, doc: str, body: Callable[..., Any], grad: Gradient, lowest: float) -> Op:
+    """Return the derivative of a function of each element, by the function's result, which lies
+    between `lowest` and 1."""
+    return Op(
+        name=name,
+        doc=doc,
+        params=(operand("grad", promote=True), operand("output", promote=True)),
+        promotion=Promotion.FLOAT,
+        type_rule=one_shape,
+        lowering=Pointwise(body),
+        grad=grad,
+        samples=lambda: derivative_samples(lowest, 1.0, ({},)),
+    )
 
 
 _LOG_OF_TWO: Final = scalar_math.log(2.0)
@@ -203,11 +223,38 @@ cosh: Final = _function(
     samples=real_samples,
 )
 
+tanh_grad: Final = _slope(
+    name="tanh_grad",
+    doc="`grad` times the derivative of `tanh`, from its result.",
+    body=lambda k, g, y: k.tanh_grad(g, y),
+    grad=lambda p: (tanh_grad(p.g, p.args[1]), -2.0 * p.g * p.args[0] * p.args[1]),
+    lowest=-1.0,
+)
+
 tanh: Final = _function(
     name="tanh",
     doc="Hyperbolic tangent of each element.",
     body=lambda k, x: k.tanh(x),
     grad=lambda p: (tanh_grad(p.g, p.out),),
+    samples=real_samples,
+)
+
+sigmoid_grad: Final = _slope(
+    name="sigmoid_grad",
+    doc="`grad` times the derivative of `sigmoid`, from its result.",
+    body=lambda k, g, y: k.sigmoid_grad(g, y),
+    grad=lambda p: (
+        sigmoid_grad(p.g, p.args[1]),
+        p.g * p.args[0] * (1.0 - 2.0 * p.args[1]),
+    ),
+    lowest=0.0,
+)
+
+sigmoid: Final = _function(
+    name="sigmoid",
+    doc="1 / (1 + exp(-x)) of each element.",
+    body=lambda k, x: k.sigmoid(x),
+    grad=lambda p: (sigmoid_grad(p.g, p.out),),
     samples=real_samples,
 )
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.dims import Dim, DimHole
+from ...ir.dims import ZERO, Dim, DimHole
 from ...ir.op import (
     Elementwise,
     Expansion,
+    Layouts,
     Library,
     Linear,
     MadeOf,
@@ -178,7 +179,7 @@ chunk: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
         lambda torch, x, chunks, dim: tuple(torch.chunk(x, chunks, dim)),
-        MadeOf(lambda args, attrs: moving.cut_as(chunk, args[0], attrs)),
+        MadeOf(lambda args, attrs: _cut_as(chunk, args[0], attrs)),
     ),
     push=Linear(("input",)),
     grad=lambda p: (join.cat(p.g, dim=p.attrs["dim"]),),
@@ -188,6 +189,97 @@ chunk: Final = Op(
         Sample((TensorSpec((2, 6)),), {"chunks": 3, "dim": -1}),
         Sample((TensorSpec((0, 3)),), {"chunks": 2}),
         Sample((TensorSpec((4, 3), contiguous=False),), {"chunks": 2}),
+    ),
+)
+
+
+def _cut_as(op: Op, source: Value, attrs: Mapping[str, Any]) -> Value:
+    """Return the parts along the attribute `dim` into which an operator cuts a tensor, as views."""
+    ty = source.builder.result_type(op, (source,), attrs)
+    assert isinstance(ty, TupleType)
+    dim = attrs["dim"]
+    parts: list[Value] = []
+    start = ZERO
+    for part in ty.fields:
+        assert isinstance(part, TensorType)
+        parts.append(narrow(source, dim=dim, start=start, length=part.shape[dim]))
+        start = start + part.shape[dim]
+    return source.builder.tuple(parts)
+
+
+def _sections(value: Any) -> Any:
+    """Return one size as it is, several as a tuple: the normal form of `split`."""
+    return kinds.sizes(value) if isinstance(value, tuple | list) else kinds.size(value)
+
+
+def _split_sizes(call: RuleCall, size: Dim) -> tuple[Dim, ...]:
+    wanted = call.attrs["split_size_or_sections"]
+    if isinstance(wanted, tuple):
+        sizes = tuple(Dim.of(s) for s in wanted)
+        total = sum(sizes, ZERO)
+        call.unify_dims(total, size, 0, f"`split` has sections of {total} for a size of {size}")
+        return sizes
+    if isinstance(size.single, DimHole):
+        raise Stuck(size)
+    each = Dim.of(wanted)
+    a, b = size.constant, each.constant
+    if a is not None and b:
+        rest = (Dim.of(a % b),) if a % b else ()
+        return (each,) * (a // b) + rest or (ZERO,)
+    count = size.exact_quotient(each)
+    if count is None or count.constant is None:
+        call.clash(
+            f"`split` cannot tell how many parts of {each} a size of {size} has",
+            0,
+            help="write the sections: split(x, (n, m))",
+        )
+    return (each,) * count.constant
+
+
+def _split_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    dim = axis(call, call.attrs["dim"], source.rank)
+    sizes = _split_sizes(call, source.shape[dim])
+    shape = source.shape
+    return TupleType(
+        tuple(TensorType((*shape[:dim], s, *shape[dim + 1 :]), source.dtype) for s in sizes)
+    )
+
+
+def _split(torch: Any, x: Any, sizes: Any, dim: int) -> Any:
+    # torch.split is written in Python, and slower.
+    if isinstance(sizes, tuple):
+        return x.split_with_sizes(sizes, dim)
+    return tuple(torch.split(x, sizes, dim))
+
+
+def _split_grad(p: Pullback) -> tuple[Value]:
+    return (join.cat(p.g, dim=p.attrs["dim"]),)
+
+
+split: Final = Op(
+    name="split",
+    doc="A tensor cut along a dim into parts of one size, or of the sizes given; a tuple.",
+    params=(
+        operand("tensor"),
+        attribute("split_size_or_sections", convert=_sections),
+        attribute("dim", 0, kinds.axis),
+    ),
+    type_rule=_split_type,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    layouts=Layouts.IMAGES,
+    lowering=View(
+        _split,
+        MadeOf(lambda args, attrs: _cut_as(split, args[0], attrs)),
+    ),
+    push=Linear(("tensor",)),
+    grad=_split_grad,
+    samples=lambda: (
+        Sample((TensorSpec((5, 3)),), {"split_size_or_sections": 2}),
+        Sample((TensorSpec((5, 3)),), {"split_size_or_sections": (1, 4)}),
+        Sample((TensorSpec((2, 6)),), {"split_size_or_sections": 3, "dim": -1}),
+        Sample((TensorSpec((0, 3)),), {"split_size_or_sections": 2}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"split_size_or_sections": 2}),
     ),
 )
 

@@ -23,7 +23,7 @@ from ...ir.op import (
 from ...ir.own_sizes import has_own_sizes
 from ...ir.rules import axis
 from ...ir.types import INT, PRELUDE, AdtType, SizeType, TensorType, Type, TypeHole, show
-from ..host.failing import EmptyList
+from ..shared.failures import EmptyList
 from ..shared.operands import as_tensors, is_given
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from ...ir.op import (
 from ...ir.rules import axis
 from ...ir.types import TensorType, TupleType, Type, int64, show
 from ..shared.operands import as_tensors, on_tensor
-from ..shared.reducing import place
 from ..shared.samples import filled
+from .gathering import place
 
 if TYPE_CHECKING:
     from ..builder import Value

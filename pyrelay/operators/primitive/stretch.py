@@ -24,7 +24,7 @@ from ...ir.op import (
     operand,
 )
 from ...ir.types import TensorType, Type
-from ..host.sizes import SizesDiffer
+from ..shared.failures import SizesDiffer
 
 
 def _size(call: RuleCall) -> Type:

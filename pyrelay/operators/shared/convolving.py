@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import Clash, Pullback, RuleCall
-from ...ir.rules import expect, with_rank
+from ...ir.rules import expect, parameter_dtype, with_rank
 from ...ir.types import TensorType, Type, show
-from ..matrices.products import parameter_dtype
 from .window import check_count, known, same_padding, window_count
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir.bounds import minimum, positive_part
+from ...ir.declaration.elements import number_element
 from ...ir.dims import ZERO, Dim
-from ..primitive.create import number_element
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source

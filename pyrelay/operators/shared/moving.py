@@ -6,16 +6,13 @@ the operand, so a fused kernel reads where these say, and nothing is stored in b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir.dims import ONE, ZERO, Dim, product
-from ...ir.types import TensorType, TupleType
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source
-    from ...ir.op import Op
-    from ..builder import Value
 
 
 def unmoved(k: Elements, place: Place, x: Source, *_: Any) -> Any:
@@ -159,19 +156,3 @@ def _cut(index: Sequence[Dim], shape: Sequence[Dim], target: Sequence[Dim]) -> l
         found.append(ZERO if size == ONE else whole if is_first else whole % size)
         behind = behind * size
     return found[::-1]
-
-
-def cut_as(op: Op, source: Value, attrs: Mapping[str, Any]) -> Value:
-    """Return the parts along the attribute `dim` into which an operator cuts a tensor, as views."""
-    from ..primitive.parts import narrow  # parts.py reads elements with the bodies here
-
-    ty = source.builder.result_type(op, (source,), attrs)
-    assert isinstance(ty, TupleType)
-    dim = attrs["dim"]
-    parts: list[Value] = []
-    start = ZERO
-    for part in ty.fields:
-        assert isinstance(part, TensorType)
-        parts.append(narrow(source, dim=dim, start=start, length=part.shape[dim]))
-        start = start + part.shape[dim]
-    return source.builder.tuple(parts)

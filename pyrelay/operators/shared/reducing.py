@@ -102,12 +102,3 @@ def integer_reductions() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4), "int32", -5, 5),))
     yield Sample((TensorSpec((5,), "bool"),))
     yield Sample((TensorSpec((), "int64", -5, 5),))
-
-
-def place(values: Value, positions: Value, operand: Value, dim: int) -> Value:
-    """Return zeros like the operand with values at positions along `dim`: the cotangent of an
-    operator that selects elements."""
-    from ..primitive.gathering import scatter_add  # it reduces in its own derivatives
-
-    # Positions along one dim never repeat, so nothing is really added.
-    return scatter_add(operand.builder.zeros(operand.tensor), positions, values, dim=dim)

@@ -7,6 +7,7 @@ strided storage, numbers, and integers where the family takes them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ...ir.op import Sample, TensorSpec
 
@@ -99,3 +100,18 @@ def kinked_samples() -> Iterable[Sample]:
 
 def _floats(shape: tuple[int, ...], bounds: tuple[float, float]) -> TensorSpec:
     return TensorSpec(shape, low=bounds[0], high=bounds[1])
+
+
+def derivative_samples(
+    low: float, high: float, given: Iterable[dict[str, Any]]
+) -> Iterable[Sample]:
+    """Return cotangents beside operands or results between two numbers, with each of some
+    attributes."""
+    for attrs in given:
+        at = TensorSpec((3, 4), low=low, high=high)
+        yield Sample((TensorSpec((3, 4)), at), attrs)
+        yield Sample((TensorSpec(()), TensorSpec((), low=low, high=high)), attrs)
+        yield Sample((TensorSpec((0, 3)), TensorSpec((0, 3))), attrs)
+        strided = TensorSpec((4, 3), low=low, high=high, contiguous=False)
+        yield Sample((TensorSpec((4, 3)), strided), attrs)
+        yield Sample((TensorSpec((5,), "float64"), TensorSpec((5,), "float64", low, high)), attrs)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, final
 
-from ...ir.declaration.attributes import bind_attrs
+from ...ir.calls.attributes import bind_attrs
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Call, type_of
 from ...ir.op import Op

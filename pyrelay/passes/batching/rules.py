@@ -14,6 +14,7 @@ from typing import Any, Final, final
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Binding, Call, Expr, Tuple, TupleGet, Var, type_of
 from ...ir.op import Clash, Contraction, Effect, Op, Pointwise, Reduction, Stuck, View
+from ...ir.rules import one_shape
 from ...ir.types import UNIT, TensorType, TupleType, bool_, is_float, known_dtype
 from ...operators.builder import Builder, Value
 from ...operators.composite.classes import class_dim, counted, nll_loss_grad
@@ -22,7 +23,6 @@ from ...operators.composite.softmax import log_softmax, softmax
 from ...operators.host.conversions import to_bool, to_float, to_int
 from ...operators.primitive.compare import array_equal, equal, logical_and, where
 from ...operators.primitive.create import arange
-from ...operators.primitive.derivatives import one_shape
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.index import index
 from ...operators.primitive.join import cat

@@ -24,7 +24,8 @@ from ...ir.verify import Stage
 from ...operators.builder import Builder, Value
 from ...operators.matrices.products import linear, matmul
 from ...operators.primitive.conv import conv1d, conv2d
-from ...operators.primitive.join import cat, split
+from ...operators.primitive.join import cat
+from ...operators.primitive.parts import split
 from ..base import Context, Opaque, Pass, nothing_opaque
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias, final
 
 from ...analysis.bindings import definitions, uses
-from ...ir.declaration.storage import makes_storage
+from ...ir.calls.storage import makes_storage
 from ...ir.expr import (
     Binding,
     Call,

@@ -42,7 +42,7 @@ from ...ir.types import UNIT, TensorType, TupleType, Type
 from ...ir.verify import Stage
 from ...operators.builder import bind_attrs
 from ...operators.primitive.index import index
-from ...operators.primitive.join import split
+from ...operators.primitive.parts import split
 from ..base import Context, Opaque, Pass, nothing_opaque
 
 if TYPE_CHECKING:

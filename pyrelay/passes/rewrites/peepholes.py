@@ -18,13 +18,13 @@ from ...ir.verify import Stage
 from ...operators.builder import Builder, Value
 from ...operators.composite.elementwise import add_product
 from ...operators.matrices.products import matmul
-from ...operators.primitive.activation import relu, sigmoid
+from ...operators.primitive.activation import relu
 from ...operators.primitive.arithmetic import add, multiply
 from ...operators.primitive.compare import less, where
 from ...operators.primitive.embedding import embedding_grad
 from ...operators.primitive.index import index_accumulate
 from ...operators.primitive.join import cat
-from ...operators.primitive.math import tanh
+from ...operators.primitive.math import sigmoid, tanh
 from ...operators.primitive.pool import max_pool2d
 from ...operators.primitive.view import reshape, unsqueeze
 from ..base import Context, Pass

@@ -13,7 +13,7 @@ from ...ir.expr import Call, Expr, If, LetBlock, Tuple, TupleGet, is_atom, type_
 from ...ir.op import Op
 from ...ir.types import TensorType, TupleType, Type
 from ...operators.builder import Builder, Value
-from ...operators.primitive.activation import relu, sigmoid
+from ...operators.primitive.activation import relu
 from ...operators.primitive.arithmetic import (
     abs_,
     add,
@@ -37,7 +37,7 @@ from ...operators.primitive.compare import (
     where,
 )
 from ...operators.primitive.gathering import nonzero
-from ...operators.primitive.math import tanh
+from ...operators.primitive.math import sigmoid, tanh
 
 _CHEAP: Final = frozenset(
     (

@@ -50,15 +50,15 @@ from ...operators.host.conversions import NotAnInteger
 from ...operators.host.failing import (
     AssertionFailed,
     DepthExceeded,
-    EmptyList,
     ProgramFailed,
     StructuresDiffer,
 )
-from ...operators.host.sizes import NegativeSize, SizeNotTold, SizesDiffer, equal_sizes
+from ...operators.host.sizes import NegativeSize, SizeNotTold, equal_sizes
 from ...operators.host.stream import ElementError
 from ...operators.host.whole import Incomparable
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.gathering import index_select, one_hot
+from ...operators.shared.failures import EmptyList, SizesDiffer
 from ...text.open_sizes import with_any
 
 

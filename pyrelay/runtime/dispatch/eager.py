@@ -15,8 +15,8 @@ from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.types import Cast, OperatorMismatch
 from ...diagnostics.diagnostic import CheckError, RunError
 from ...diagnostics.source import NOWHERE
-from ...ir.declaration.attributes import WrongAttribute
-from ...ir.declaration.op_signature import signature
+from ...ir.calls.attributes import WrongAttribute
+from ...ir.calls.op_signature import signature
 from ...ir.dims import Dim
 from ...ir.expr import Call, Var
 from ...ir.op import Clash, Missing, Op, Role

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
 from ...analysis.components import components
-from ...ir.declaration.storage import overwritten_operand
+from ...ir.calls.storage import overwritten_operand
 from ...ir.expr import Call, Var
 from ...ir.op import Op
 from ...ir.types import TensorType, TupleType, Type

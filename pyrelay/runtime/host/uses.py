@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
 
-from ...ir.declaration.storage import makes_storage, overwritten_operand
+from ...ir.calls.storage import makes_storage, overwritten_operand
 from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
 from ...ir.op import Op
 from ...ir.traverse import children

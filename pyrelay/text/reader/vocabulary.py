@@ -19,7 +19,7 @@ from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import Span
 from ...diagnostics.uses import argument_place
-from ...ir.declaration.attributes import WrongAttribute, bind_attrs
+from ...ir.calls.attributes import WrongAttribute, bind_attrs
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple
 from ...ir.module import AdtDef
 from ...ir.op import Missing, Op, Role

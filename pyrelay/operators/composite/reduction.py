@@ -9,6 +9,7 @@ from ...ir.dims import product
 from ...ir.op import Clash, Pullback, RuleCall, Sample, TensorSpec
 from ...ir.rules import broadcast_shapes
 from ...ir.types import TensorType, Type, show
+from ..primitive.reduce import mean
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -35,8 +36,6 @@ def spread(p: Pullback, like: Value) -> Value:
 
 def gathered(each: Value, reduction: str) -> Value:
     """Return a loss from that of each element."""
-    from ..primitive.reduce import mean  # reduce.py is no part of what a loss's type needs
-
     if reduction == "none":
         return each
     return each.sum() if reduction == "sum" else mean(each)

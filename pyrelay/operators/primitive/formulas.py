@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration.scalars import Scalars, compute_dtype
 from ...ir.op import Op
 from ...ir.types import UNIT, DType
-from ..primitive import activation, arithmetic, bitwise, compare, math
+from . import arithmetic, bitwise, compare, math
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ SCALARS: Final = {
     "bit_xor": bitwise.bitwise_xor,
     "bit_not": bitwise.bitwise_not,
     "round": math.round_,
-    "sigmoid": activation.sigmoid,
+    "sigmoid": math.sigmoid,
     "eq": compare.equal,
     "ne": compare.not_equal,
     "lt": compare.less,

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from ...diagnostics.source import NOWHERE
-from ...ir.expr import Var
-from ...ir.op import (
+from ..diagnostics.source import NOWHERE
+from ..ir.expr import Var
+from ..ir.op import (
     Clash,
     Effect,
     Expansion,
@@ -36,7 +36,7 @@ from ...ir.op import (
     Stuck,
     TypeRule,
 )
-from ...ir.types import (
+from ..ir.types import (
     DEFAULT_DTYPE,
     UNIT,
     DType,
@@ -48,8 +48,8 @@ from ...ir.types import (
     is_float,
     subtypes,
 )
-from ..builder import Builder, Value
-from ..shared.precision import widened
+from .builder import Builder, Value
+from .shared.precision import widened
 
 
 def composite(

@@ -1,0 +1,1 @@
+"""A call of an operator, as the declaration of the operator determines it."""
