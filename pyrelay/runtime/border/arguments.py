@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import operator
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import count
 from types import NoneType
-from typing import Any, Final, NoReturn, TypeAlias, final
+from typing import Any, Final, NoReturn, TypeAlias, cast, final
 
 import torch
 
 from ...diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE
+from ...garbage import uncollected
 from ...ir.dims import Dim
 from ...ir.types import ITERABLE, Substitution, Type, TypeVar, dim_names
-from ...prelude.values import List
-from ..values.structure import tensors
+from ..values.structure import chained, distinct_tensors, tensors
 from .binder import Binder
+from .cycles import has_form, is_cyclic
 from .places import Parameter, Part, Place, Trail
-from .plain import Plain, plain_data
+from .plain import Plain, are_numbers, known_instance, tensors_of
+from .remembered import Known, Leaves
 from .schema import (
     INT_RANGE,
     Case,
@@ -69,6 +71,42 @@ def bound(binder: Binder, parameter: Parameter, value: Any) -> Any:
     return bind(binder, parameter, value, binder.schema.plan(parameter.type, parameter.numbers))
 
 
+@final
+class Look:
+    """Looks at one argument of calls on a device: one that is data, or has data in it, and shares
+    no size with other arguments."""
+
+    def __init__(
+        self, function: str, parameter: Parameter, schema: Schema, device: torch.device
+    ) -> None:
+        self._function: Final = function
+        self._parameter: Final = parameter
+        self._plan: Final = schema.plan(parameter.type, parameter.numbers)
+        self._schema: Final = schema
+        self._device: Final = device
+
+    def __call__(self, value: Any) -> Known | None:
+        """Return what is known of an argument; None if it does not fit."""
+        plan = self._plan
+        known = known_instance(value, plan, self._device) if type(plan) is Data else None
+        if known is not None:
+            return known
+        binder = Binder(self._function, self._device, self._schema)
+        try:
+            if type(plan) is Data:
+                host = _Walk(binder, self._parameter).instance(value, plan)
+            else:
+                host = bind(binder, self._parameter, value, plan)
+            binder.finish(())
+        except RunError:
+            return None
+        found = distinct_tensors((host,)) if isinstance(plan, Items) else binder.leaves
+        given = tuple(found)
+        return Known(
+            None if host is value else host, given, leaves=Leaves.of(given), device=self._device
+        )
+
+
 def _converted(binder: Binder, place: Place, value: Any, leaf: Leaf) -> Any:
     if leaf.type != ITERABLE:
         return binder.convert(place, value, place.type)
@@ -87,7 +125,7 @@ def _element(function: str, schema: Schema, device: torch.device, ty: Type, valu
 
 
 def _items(binder: Binder, place: Place, value: Any, plan: Items) -> Any:
-    if not _has_form(value, plan):
+    if not has_form(value, plan):
         binder.wrong(place, value)
     parameter, trail = _root(place)
     found: list[Any] = []
@@ -123,46 +161,55 @@ class _Walk:
 
     def host_value(self, value: Any, plan: Plan) -> Any:
         """Return an argument as compiled code takes it. Raises RunError if it does not fit."""
+        if type(plan) is Elements:
+            return self._list(value, plan)
         if type(plan) is not Data:
             return self._walked(value, plan)
         binder = self._binder
-        known = plan.remembered.get(value)
-        if known is not None and known.fits(binder.device):
-            binder.leaves.extend(known.leaves)
+        known = known_instance(value, plan, binder.device)
+        if known is not None:
+            binder.leaves.extend(known.leaves.tensors)
             return value if known.host is None else known.host
-        first = len(binder.leaves)
-        met = plain_data(value, plan, binder.device)
-        if met is not None and not (met.shared and _is_cyclic(value, plan)):
-            binder.leaves.extend(tensor for tensor, _, _ in met.tensors)
-            host = self._converted_in(value, plan, met)
-        else:
-            host = self._walked(value, plan)
-            met = self._met
+        return self.instance(value, plan)
+
+    def instance(self, value: Any, plan: Data) -> Any:
+        """Return an argument that is data, of which nothing is known, as compiled code takes it.
+        Raises RunError if it does not fit."""
+        first = len(self._binder.leaves)
+        host = self._walked(value, plan)
         if self._lasts:
-            met.remember(value, host, plan, binder.leaves[first:])
+            self._met.remember(value, host, plan, self._binder.leaves[first:])
         return host
+
+    def _list(self, value: Any, plan: Elements) -> Any:
+        """Return a list as compiled code takes it: one of numbers is no walk."""
+        leaf = plan.inner
+        if type(leaf) is not Leaf or type(value) not in (list, tuple) or not value:
+            return self._walked(value, plan)
+        cls = are_numbers(value, leaf)
+        if cls is None:
+            return self._walked(value, plan)
+        with uncollected():
+            if cls is int:
+                return chained(*value)
+            made = tensors_of(value, leaf, self._binder.device)
+            self._binder.leaves.extend(made)
+            return chained(*made)
 
     def _walked(self, value: Any, plan: Plan) -> Any:
         """Check a value and its parts; return it as compiled code takes it."""
         pending: list[_Pending] = [(value, plan, self._trail, _NO_NAMES)]
         while pending:
             pending += self._parts(*pending.pop())
-        if self._shared and _is_cyclic(value, plan):
+        if self._shared and is_cyclic(value, plan):
             where = self._parameter.span
             raise RunError(CyclicArgument(self._binder.function, self._place.name, where))
-        return self._converted_in(value, plan, self._met)
-
-    def _converted_in(self, value: Any, plan: Plan, met: Plain) -> Any:
-        """Return a value with its leaves converted."""
-        for leaf, values in met.floats.items():
-            self._convert_floats(leaf, values)
+        for leaf, numbers in self._met.floats.items():
+            made = tensors_of(numbers, leaf, self._binder.device)
+            self._converted[leaf].update(zip(map(id, numbers), made, strict=True))
+            self._binder.leaves.extend(made)
         if not self._converted and not self._has_lists:
             return value
-        if met is not self._met and type(plan) is Data and len(self._converted) == 1:
-            (tensors,) = self._converted.values()
-            found = met.rebuilt(value, plan, tensors)
-            if found is not None:
-                return found
         return transform(
             value, plan, lambda v, leaf: self._converted[leaf].get(id(v), v), is_given=True
         )
@@ -174,7 +221,7 @@ class _Walk:
         if type(plan) is Leaf:
             self._leaf(value, plan, trail, names)
             return []
-        if not _has_form(value, plan):
+        if not has_form(value, plan):
             self._wrong(value, plan, trail, names)
         labels: Iterable[str | int] = count()
         if type(plan) is Data:
@@ -185,8 +232,7 @@ class _Walk:
             names = self._opened(case, plan, names) if case.own else names
             labels = case.names
         elif isinstance(plan, Elements) or isinstance(value, list):
-            self._has_lists = True
-            self._lasts = False
+            self._note_list(value)
         rest: list[_Pending] = []
         parts, plans, _ = opened(value, plan, is_given=True)
         if isinstance(plan, Elements) and self._are_numbers(parts, plan.inner):
@@ -200,11 +246,17 @@ class _Walk:
         rest.reverse()
         return rest
 
+    def _note_list(self, value: Any) -> None:
+        self._has_lists = True
+        if isinstance(value, list):
+            items = cast("list[Any]", value)
+            self._met.lists.append((items, tuple(items)))
+
     def _is_new(self, value: Any, plan: Data) -> bool:
         """Return whether the fields of an instance are still to be checked."""
         if id(value) in self._seen:
             self._shared = True
-            if self._seen[id(value)] is plan or _is_cyclic(value, plan):
+            if self._seen[id(value)] is plan or is_cyclic(value, plan):
                 return False
         self._seen[id(value)] = plan
         self._met.instances[plan][id(value)] = value
@@ -218,7 +270,7 @@ class _Walk:
         if type(value) is float:
             if not -leaf.most <= value <= leaf.most:
                 return False
-            self._met.floats[leaf][id(value)] = value
+            self._met.floats[leaf].append(value)
             return True
         if not isinstance(value, torch.Tensor):
             return False
@@ -240,24 +292,10 @@ class _Walk:
 
     def _are_numbers(self, values: Sequence[Any], plan: Plan) -> bool:
         """Return whether all elements of a list are numbers that certainly fit."""
-        if type(plan) is not Leaf or not values:
-            return False
-        classes = set(map(type, values))
-        if classes == {int}:
-            return (
-                plan.scalar is torch.int64 and min(values) in INT_RANGE and max(values) in INT_RANGE
-            )
-        if classes != {float} or not -plan.most <= min(values) <= max(values) <= plan.most:
-            return False
-        self._met.floats[plan].update(zip(map(id, values), values, strict=True))
-        return True
-
-    def _convert_floats(self, leaf: Leaf, values: Mapping[int, float]) -> None:
-        """Convert numbers at once, which takes a fraction of the time of one after the other."""
-        numbers = torch.tensor([*values.values()], dtype=leaf.scalar, device=self._binder.device)
-        made = numbers.unbind()
-        self._converted[leaf].update(zip(values, made, strict=True))
-        self._binder.leaves.extend(made)
+        cls = are_numbers(values, plan) if type(plan) is Leaf and values else None
+        if type(plan) is Leaf and cls is float:
+            self._met.floats[plan].extend(values)
+        return cls is not None
 
     def _opened(self, case: Case, plan: Data, names: Names) -> Names:
         """Name the sizes that belong to one value alone."""
@@ -310,37 +348,3 @@ class _Walk:
             elif isinstance(value, cls):
                 way = f"make it a `{cls.__name__}` itself, not an instance of a subclass"
         self._binder.wrong(self._at(trail, plan.type, names), value, way)
-
-
-def _has_form(value: Any, plan: Plan) -> bool:
-    """Return whether a value can be opened as its plan says."""
-    match plan:
-        case Data():
-            return type(value) in plan.cases
-        case Items(fields=fields):
-            return isinstance(value, tuple | list) and len(value) == len(fields)
-        case Elements():
-            return isinstance(value, list | tuple | List)
-        case _:
-            return True
-
-
-def _is_cyclic(value: Any, plan: Plan) -> bool:
-    """Return whether a value contains itself."""
-    inside: set[int] = set()
-    done: set[int] = set()
-    pending: list[tuple[Any, Plan, bool]] = [(value, plan, False)]
-    while pending:
-        current, plan, left = pending.pop()
-        if left:
-            inside.discard(id(current))
-            done.add(id(current))
-        elif id(current) in inside:
-            return True
-        elif id(current) not in done and not isinstance(plan, Leaf) and _has_form(current, plan):
-            if not isinstance(plan, Maybe):
-                inside.add(id(current))
-                pending.append((current, plan, True))
-            parts, plans, _ = opened(current, plan, is_given=True)
-            pending += ((p, q, False) for p, q in zip(parts, plans, strict=False))
-    return False

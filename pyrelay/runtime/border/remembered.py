@@ -1,16 +1,17 @@
 """Instances of data types that were found to fit, remembered while they live.
 
 A frozen instance whose parts are frozen too, down to numbers, texts and tensors, fits for good: the
-next call that gets it need not walk over it. Tensors are compared again, since their shape, dtype
-and device can change in place. Instances with a list in them, or a size of the call in their types,
-are never remembered. Nor are those inside of another without data in them, which are checked in the
-time that it takes to look them up.
+next call that gets it need not walk over it. What can change in place is compared again: the shape,
+dtype and device of its tensors, and the length and the elements of its lists, by identity.
+Instances with a size of the call in their types are never remembered. Nor are those inside of
+another without data in them, which are checked in the time that it takes to look them up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from weakref import ref
 
@@ -22,32 +23,71 @@ if TYPE_CHECKING:
 Given: TypeAlias = "tuple[torch.Tensor, torch.dtype, Sequence[int | None]]"
 """A tensor in an instance, with the dtype and the shape that it must have."""
 
+Seen: TypeAlias = tuple[list[Any], tuple[Any, ...]]
+"""A list in an instance, with the elements that it had when the instance was walked over."""
+
 _FEW: Final = 1000
 """How many entries may be of instances that are gone, if no more are of living ones."""
+
+_SHAPE: Final = attrgetter("shape")
+_DTYPE: Final = attrgetter("dtype")
+_DEVICE: Final = attrgetter("device")
+_REQUIRES_GRAD: Final = attrgetter("requires_grad")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaves:
+    """The tensors in a host value, and their identities."""
+
+    tensors: Sequence[torch.Tensor] = ()
+    ids: frozenset[int] = frozenset()
+
+    @staticmethod
+    def of(tensors: Sequence[torch.Tensor]) -> Leaves:
+        """Return the leaves of a value with these tensors."""
+        return Leaves(tensors, frozenset(map(id, tensors))) if tensors else NO_LEAVES
+
+
+NO_LEAVES: Final = Leaves()
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Known:
-    """The result of the walk over an instance.
+    """The result of the walk over an argument.
 
-    `host` is what compiled code takes in its place, None for the instance itself; `given` are the
-    tensors in the instance; `leaves` all tensors of the host value.
+    `host` is what compiled code takes in its place, None for the argument itself; `given` are the
+    tensors of the script in it, with their dtypes and shapes; `lists` the lists in it; `leaves` all
+    tensors of the host value.
     """
 
     host: Any = None
-    given: tuple[Given, ...] = ()
-    leaves: Sequence[torch.Tensor] = ()
+    given: tuple[torch.Tensor, ...] = ()
+    dtypes: Sequence[torch.dtype] = ()
+    shapes: Sequence[Sequence[int | None]] = ()
+    lists: tuple[Seen, ...] = ()
+    leaves: Leaves = NO_LEAVES
     device: torch.device | None = None
 
     def fits(self, device: torch.device) -> bool:
-        """Return whether the instance fits a call on a device, as its tensors are now."""
+        """Return whether the argument fits a call on a device, as its tensors and lists are now."""
         if self.device is not None and self.device != device:
             return False
-        for tensor, dtype, shape in self.given:
-            if tensor.dtype is not dtype or tensor.shape != shape or tensor.device != device:
+        for items, seen in self.lists:
+            if len(items) != len(seen) or not all(map(is_, items, seen)):
                 return False
-        return True
+        given = self.given
+        return not given or (
+            [*map(_SHAPE, given)] == self.shapes
+            and [*map(_DTYPE, given)] == self.dtypes
+            and [*map(_DEVICE, given)].count(device) == len(given)
+        )
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether a tensor of the script requires a gradient."""
+        return bool(self.given) and any(map(_REQUIRES_GRAD, self.given))
 
 
 SETTLED: Final = Known()

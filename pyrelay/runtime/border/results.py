@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from reprlib import recursive_repr
 from typing import Any, Final, TypeAlias, final
 
@@ -51,6 +52,7 @@ from ..values.values import Cell
 from .arguments import bound
 from .binder import Binder, Entering
 from .places import Parameter, Place
+from .remembered import Leaves
 from .schema import NO_SCHEMA, Leaf, Schema, finished, transform
 from .stream import Stream
 
@@ -58,10 +60,18 @@ from .stream import Stream
 @final
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The run of a call: its device, and the tensors (by identity) that belong to the program."""
+    """The run of a call: its device, the tensors (by identity) that belong to the program, and
+    those in arguments that are data."""
 
     device: torch.device
     constants: frozenset[int]
+    inside: tuple[Leaves, ...] = ()
+
+    def has_any(self, ids: set[int]) -> bool:
+        """Return whether a result with one of these identities is not the caller's to change."""
+        if not ids.isdisjoint(self.constants):
+            return True
+        return any(not ids.isdisjoint(leaves.ids) for leaves in self.inside)
 
 
 Converter: TypeAlias = Callable[[Any, Sequence[Any], Owner], Any]
@@ -119,7 +129,7 @@ class _Call:
 
     def fresh(self, value: torch.Tensor) -> torch.Tensor:
         """Return a result in storage of its own."""
-        if id(value) in self.given or id(value) in self.owner.constants:
+        if id(value) in self.given or self.owner.has_any({id(value)}):
             return value.clone()
         if not value._is_view() and not self._streams:  # noqa: SLF001  torch has no public name
             return value
@@ -134,7 +144,8 @@ class _Call:
     @cached_property
     def _storages(self) -> frozenset[int]:
         """Where the tensors of the arguments are stored."""
-        found = distinct_tensors(self.arguments)
+        inside = [leaves.tensors for leaves in self.owner.inside]
+        found = (*distinct_tensors(self.arguments), *chain.from_iterable(inside))
         return frozenset(t.untyped_storage().data_ptr() for t in found)
 
 

@@ -25,6 +25,8 @@ from ...ir.types import (
     UNIT,
     AdtType,
     DType,
+    FnType,
+    RefType,
     Substitution,
     TensorType,
     TupleType,
@@ -45,7 +47,7 @@ from ...translate.types.number_places import (
     places_of,
 )
 from ..values.pytrees import register_data
-from ..values.representation import NO_DATA, Instances, Maker, UserData, representation
+from ..values.representation import NO_DATA, TAGGED, Instances, Maker, UserData, representation
 from ..values.structure import chained, elements, listed
 from .remembered import SETTLED, Remembered
 
@@ -158,6 +160,28 @@ class Schema:
         if known is None:
             known = self._plans[ty, numbers] = self._made(ty, numbers)
         return known
+
+    def has_only_data(self, ty: Type) -> bool:
+        """Return whether all in a value of a type is data, tensors, sizes and texts: no function
+        and no reference."""
+        seen: set[str] = set()
+        pending = [ty]
+        while pending:
+            current = pending.pop()
+            if isinstance(current, FnType | RefType):
+                return False
+            if isinstance(current, TupleType):
+                pending += current.fields
+            if not isinstance(current, AdtType):
+                continue
+            pending += (arg for arg in current.args if not isinstance(arg, Dim))
+            if current.name in seen:
+                continue
+            seen.add(current.name)
+            if self._form(current.name) is TAGGED and current.name != LIST:
+                return False
+            pending += (f for c in self._adts[current.name].constructors for f in c.fields)
+        return True
 
     def _made(self, ty: Type, numbers: Numbers) -> Plan:
         match ty:

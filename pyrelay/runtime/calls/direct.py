@@ -29,10 +29,11 @@ def call(args, kwargs):
     except Exception as error:
         raise located(error) from None
 
-A function that a backend runs whole is called without its host code. Where torch might record what
-the host code calls, recording is switched off around the call. Of a model the combination has its
-structure, its mode, its frozen parameters, and the dtype and device of the others; a call with
-models borrows their parameters, and gives back what it has left in their place:
+Of data `look_v0(v0)` returns what is known, None if they do not fit; what they were converted to is
+passed. A function that a backend runs whole is called without its host code. Where torch might
+record what the host code calls, recording is switched off around the call. Of a model the
+combination has its structure, its mode, its frozen parameters, and the dtype and device of the
+others; a call with models borrows their parameters, and gives back what it has left in their place:
 
     host, done = borrowed((v0, ), (v1, v2, ))
     ...
@@ -154,9 +155,14 @@ class Direct:
         implicit = entry.models // 2
         explicit = entry.parameters[entry.models :]
         kinds = (*[(_Kind.MODEL, "")] * implicit, *map(_kind, explicit))
+        looks = {
+            f"look_v{implicit + n}": entry.look(entry.models + n, device)
+            for n in range(len(explicit))
+        }
         finish = entry.finishing(compiled, device)
         has_models = any(kind is _Kind.MODEL for kind, _ in kinds)
-        whole = None if has_models else compiled.direct(lambda *args: general(args, {}))
+        is_mapped = has_models or any(kind is _Kind.DATA for kind, _ in kinds)
+        whole = None if is_mapped else compiled.direct(lambda *args: general(args, {}))
         if whole is not None and entry.gives_tensors:
             finish = None
         way = _Way.WHOLE if whole is not None else _Way.BARE if compiled.is_bare else _Way.HOST
@@ -167,6 +173,7 @@ class Direct:
         code = _code(_Form(kinds, implicit, way, *around))
         names: dict[str, Any] = _SHARED | {
             **self._state,
+            **looks,
             "arrange": arrange,
             "guards_hold": guards_hold,
             "known": self._known,
@@ -239,12 +246,13 @@ def _state() -> dict[str, Any]:
 
 class _Kind(Enum):
     """What an argument may be: a model, a tensor, or a number too, which may have to become a
-    tensor."""
+    tensor; or data, which are looked at."""
 
     MODEL = "model"
     TENSOR = "tensor"
     NUMBER = "number"
     FLOAT = "float"
+    DATA = "data"
 
 
 class _Way(Enum):
@@ -261,7 +269,8 @@ def _kind(parameter: Parameter) -> tuple[_Kind, str]:
     ty = parameter.type
     if parameter.is_model:
         return _Kind.MODEL, ""
-    assert isinstance(ty, TensorType)
+    if not isinstance(ty, TensorType):
+        return _Kind.DATA, ""
     assert isinstance(ty.dtype, DType)
     if ty.shape:
         return _Kind.TENSOR, ty.dtype.name
@@ -286,6 +295,11 @@ class _Form:
     is_guarded: bool
 
     @property
+    def has_models(self) -> bool:
+        """Whether models are among the arguments, or implicit."""
+        return any(kind is _Kind.MODEL for kind, _ in self.kinds)
+
+    @property
     def records(self) -> bool:
         """Whether torch must be kept from recording."""
         return self.may_record and self.way is not _Way.WHOLE
@@ -297,11 +311,11 @@ def _code(form: _Form) -> CodeType:
     every = [f"v{n}" for n in range(len(form.kinds))]
     models, names = every[: form.models], every[form.models :]
     given = list(zip(every, form.kinds, strict=True))
-    key = f"({''.join(f'{_part(name, *kind)}, ' for name, kind in given)})"
+    data = [name for name, (kind, _) in given if kind is _Kind.DATA]
+    key = _tuple([_part(name, *kind) for name, kind in given if name not in data])
+    is_known = " and ".join([*(f"k_{name} is not None" for name in data), f"{key} in known"])
     values = _tuple(names)
     general = "general(models, args, kwargs)" if models else "general(args, kwargs)"
-    has_models = any(kind is _Kind.MODEL for _, (kind, _) in given)
-    host = "host" if has_models else values
     grads = [g for n, (kind, _) in given if (g := _grad(n, kind, is_implicit=n in models))]
     scalars = [
         f"        if {n}.__class__ in numbers:\n"
@@ -320,15 +334,17 @@ def _code(form: _Form) -> CodeType:
         f"        if kwargs or len(args) != {len(names)}:",
         f"            {values} = arrange(*args, **kwargs)",
         *(["        else:", f"            {values} = args"] if names else []),
-        f"        is_known = {key} in known",
+        *(f"        k_{name} = look_{name}({name})" for name in data),
+        f"        is_known = {is_known}",
         *scalars,
         "    except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError):",
         f"        return {general}",
         *(["    records = is_recording()"] if form.records else []),
         *_left(form, " or ".join(grads), general),
         "    uses.hits += 1",
-        *([f"    host, done = borrowed({_tuple(models)}, {values})"] if has_models else []),
-        *_called(form, "*host" if has_models else ", ".join(names), host, has_models=has_models),
+        *(f"    if k_{n}.host is not None: {n} = k_{n}.host" for n in data),
+        *([f"    host, done = borrowed({_tuple(models)}, {values})"] if form.has_models else []),
+        *_called(form, "*host" if form.has_models else ", ".join(names), _finished(form, names)),
     ]
     return compile("\n".join(lines), "<a direct call>", "exec")
 
@@ -345,6 +361,8 @@ def _grad(name: str, kind: _Kind, *, is_implicit: bool) -> str | None:
             return f"{name}.is_trainable" if is_implicit else None
         case _Kind.TENSOR:
             return f"{name}.requires_grad"
+        case _Kind.DATA:
+            return f"k_{name}.requires_grad"
         case _Kind.NUMBER | _Kind.FLOAT:
             return f"getattr({name}, 'requires_grad', False)"
 
@@ -357,8 +375,25 @@ def _left(form: _Form, grads: str, general: str) -> list[str]:
     return [f"    if not is_known{joined}:", f"        return {general}"]
 
 
-def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[str]:
+def _finished(form: _Form, names: Sequence[str]) -> str:
+    """Return the text of the arguments with which a result is finished: the host values that are no
+    data, and the tensors of each that is."""
+    own = [*enumerate(zip(names, form.kinds[form.models :], strict=True), 2 * form.models)]
+    data = [name for _, (name, (kind, _)) in own if kind is _Kind.DATA]
+    kept = [(place, name) for place, (name, _) in own if name not in data]
+    if not form.has_models:
+        host = _tuple([name for _, name in kept])
+    elif not data:
+        host = "host"
+    else:
+        places = (*range(2 * form.models), *(place for place, _ in kept))
+        host = _tuple([f"host[{place}]" for place in places])
+    return ", ".join([host, *(f"k_{name}.leaves" for name in data)])
+
+
+def _called(form: _Form, listed: str, finished: str) -> list[str]:
     """Return the lines that call the function, and return its result."""
+    has_models = form.has_models
     function = "whole.latest" if form.way is _Way.WHOLE else "function"
     called = [f"result = {function}({listed})"]
     if has_models:
@@ -369,7 +404,7 @@ def _called(form: _Form, listed: str, host: str, *, has_models: bool) -> list[st
     on = ["finally:", "    if records:", "        record(True)"] if form.records else []
     # An interrupt may have come before the first time was over.
     again = ["except KeyboardInterrupt:", "    done()", "    raise"] if has_models else []
-    result = f"finish(result, {host})" if form.is_finished else "result"
+    result = f"finish(result, {finished})" if form.is_finished else "result"
     lines = [
         "try:",
         *_indented([*off, *called, f"return {result}"]),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import torch
 
@@ -24,6 +24,7 @@ from ...ir.types import (
     SizeType,
     TensorType,
     Type,
+    dim_names,
     is_float,
     known_dtype,
     subtypes,
@@ -31,11 +32,12 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers
-from ..border.arguments import bind
+from ..border.arguments import Look, bind
 from ..border.binder import Binder
 from ..border.devices import CPU, Holder, common_device, one_device
 from ..border.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from ..border.places import Parameter
+from ..border.remembered import Leaves
 from ..border.results import Converter, Exports, Owner, Reference, converter, separate
 from ..border.schema import Data, Elements, Maybe, Schema, has_data
 from ..border.stream import as_raised
@@ -44,11 +46,16 @@ from ..compile.failure import located
 from ..compile.lowerings import Executable
 from ..interop.autograd import requires_grad, unrecorded
 from ..interop.autograd_function import Joined
+from ..values.structure import tensor_ids
 from ..values.values import Cell
 
 if TYPE_CHECKING:
     from ..compile.program import Program
     from ..host import CompiledProgram
+
+Finish: TypeAlias = "Callable[..., Any]"
+"""From a result of host code, the arguments that are no data, and the tensors of each argument that
+is, to what the caller gets."""
 
 _MAX_CALLS: Final = 4096
 _is_view: Final = torch.Tensor._is_view  # noqa: SLF001  torch has no public name for it
@@ -99,6 +106,11 @@ class Entry:
         self._data: Final = is_open or any(map(has_data, self._plans[models:]))
         """Whether arguments are looked into at each call."""
         self._walked: Final = [isinstance(p, Data | Elements | Maybe) for p in self._plans]
+        self._looked: Final = [
+            not p.is_model and i >= models and not isinstance(p.type, TensorType)
+            for i, p in enumerate(parameters)
+        ]
+        """Whether an argument is more than a tensor or a number."""
         self._calls: Final[dict[Key, _Call]] = {}
         self._read_key: Final = key_reader(tuple(p.type for p in parameters), models)
         self._sizes_matter: Final = any(_has(SizeType, p.type) for p in parameters)
@@ -154,16 +166,15 @@ class Entry:
         device = binder.device
         # What the walk over data has met is not looked for again.
         rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
-        given = (*binder.leaves, *rest)
-        if self._joined is not None and requires_grad(given):
+        if self._joined is not None and requires_grad((*binder.leaves, *rest)):
             return self._join(self._joined, device, host)
         compiled = self.program.compiled(device)
         try:
             result = unrecorded(compiled, *host)
             if self._made is not None and compiled.gives_fresh:
                 return result
-            owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))
-            return self.finish(result, host, owner, given)
+            owner = Owner(device, compiled.constants, (Leaves.of(binder.leaves),))
+            return self.finish(result, rest, owner)
         finally:
             if self._cells:
                 separate(values, host)
@@ -180,16 +191,30 @@ class Entry:
 
     @cached_property
     def is_direct(self) -> bool:
-        """Whether all arguments are tensors, numbers and models."""
-        own = self.parameters[self._models :]
-        return all(p.is_model or isinstance(p.type, TensorType) for p in own)
+        """Whether all arguments are tensors, numbers and models, or data without sizes that other
+        arguments show."""
+        looked = [p.type for p, looked in zip(self.parameters, self._looked, strict=True) if looked]
+        return self._is_closed and all(
+            not dim_names(ty) and ty != ITERABLE and self._schema.has_only_data(ty) for ty in looked
+        )
+
+    def look(self, place: int, device: torch.device) -> Look | None:
+        """Return what looks at an argument in direct calls on a device; None where it is a tensor,
+        a number or a part of a model."""
+        if not self._looked[place]:
+            return None
+        return Look(self.name, self.parameters[place], self._schema, device)
 
     def direct_device(self, values: Sequence[Any]) -> torch.device | None:
         """Return the device of a call with arguments that the program takes as they are, but for
-        numbers in the place of tensors of floats; None for other arguments. Raises RunError for
-        what is no argument."""
-        call = self._call(values) if self.is_direct else None
-        return call.device if call is not None and call.is_direct else None
+        data, and numbers in the place of tensors of floats; None for other arguments. Raises
+        RunError for what is no argument."""
+        if not self.is_direct:
+            return None
+        binder, host = self._bound_data(values)
+        triples = zip(values, host, self._looked, strict=True)
+        changed = [v for v, made, looked in triples if made is not v and not looked]
+        return binder.device if all(isinstance(v, int | float) for v in changed) else None
 
     @cached_property
     def gives_tensors(self) -> bool:
@@ -197,23 +222,23 @@ class Entry:
         leaves = subtypes(self.program.type.result)
         return self._made is not None and not any(map(_is_python_number, leaves))
 
-    def finishing(
-        self, compiled: CompiledProgram, device: torch.device
-    ) -> Callable[[Any, Sequence[Any]], Any] | None:
-        """Return what makes a result, with the arguments of its call, that which the caller gets;
-        None where it always is."""
+    def finishing(self, compiled: CompiledProgram, device: torch.device) -> Finish | None:
+        """Return what makes a result that which the caller gets; None where it always is."""
         if self._made is not None and compiled.gives_fresh:
             return None
-        owner = Owner(device, compiled.constants)
-        ty = self.program.type.result
+        ty, constants = self.program.type.result, compiled.constants
+
+        def finish_any(result: Any, host: Sequence[Any], *inside: Leaves) -> Any:
+            return self.finish(result, host, Owner(device, constants, inside))
+
         if self._numbers is not None or not _is_python_number(ty):
-            return lambda result, host: self.finish(result, host, owner)
+            return finish_any
         dtype = torch.int64 if isinstance(ty, SizeType) else torch_dtype(known_dtype(ty))
         made = torch.empty((), dtype=dtype, device=device).new_full  # torch.scalar_tensor is slower
 
-        def finish(result: Any, host: Sequence[Any]) -> Any:
+        def finish(result: Any, host: Sequence[Any], *inside: Leaves) -> Any:
             if result.__class__ is not int and result.__class__ is not bool:
-                return self.finish(result, host, owner)
+                return finish_any(result, host, *inside)
             return made((), result)
 
         return finish
@@ -237,12 +262,11 @@ class Entry:
         result: Any,
         host: Sequence[Any],
         owner: Owner,
-        given: Sequence[Any] | None = None,
         *,
         joined: bool = False,
     ) -> Any:
-        """Return a program's result as the caller gets it: fresh, in the annotated form. `given`
-        has the tensors of the arguments where `host` is slow to walk."""
+        """Return a program's result as the caller gets it: fresh, in the annotated form. Arguments
+        whose tensors `owner` knows need not be in `host`."""
         if self._made is not None and self._is_fresh(self._made((result,)), host, owner):
             return result
         finish = self._finish.get(joined)
@@ -251,7 +275,7 @@ class Entry:
             finish = converter(ty, numbers, self._exports, self._schema, joined=joined)
             self._finish[joined] = finish
         try:
-            return finish(result, host if given is None else given, owner)
+            return finish(result, host, owner)
         except IntegerOverflow as error:
             _, end = spine(self.program.function.body)
             raise located(error, end.span) from None
@@ -264,7 +288,8 @@ class Entry:
         except TypeError:  # a number where a tensor may be
             return False
         made = set(map(id, leaves))
-        return made.isdisjoint(map(id, self._given(host))) and made.isdisjoint(owner.constants)
+        given = tensor_ids(host) if True in self._looked else map(id, self._given(host))
+        return made.isdisjoint(given) and not owner.has_any(made)
 
     def _join(self, joined: Joined, device: torch.device, host: Sequence[Any]) -> Any:
         def finish(value: Any, compiled: Executable) -> Any:
@@ -332,7 +357,7 @@ class Entry:
         for place, plan in enumerate(self._plans):
             known = plan.remembered.get(values[place]) if isinstance(plan, Data) else None
             if known is not None:
-                shortened[place] = tuple(tensor for tensor, _, _ in known.given)
+                shortened[place] = known.given
         return shortened
 
     def _bound_data(self, values: Sequence[Any]) -> tuple[Binder, list[Any]]:

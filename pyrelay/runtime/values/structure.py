@@ -103,7 +103,8 @@ def tensor_ids(values: Iterable[Any]) -> set[int]:
             found.add(id(value))
         else:
             nested.append(value)
-    found.update(map(id, distinct_tensors(nested)))
+    if nested:
+        found.update(map(id, distinct_tensors(nested)))
     return found
 
 

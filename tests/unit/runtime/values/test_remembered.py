@@ -12,8 +12,8 @@ import torch
 
 from pyrelay import Float, Int, RunError, Tensor, relay
 from pyrelay.prelude import List
-from pyrelay.runtime.border import arguments
-from pyrelay.runtime.border.arguments import plain_data
+from pyrelay.runtime.border import plain
+from pyrelay.runtime.border.plain import plain_data
 from tests.steps import calls_of
 
 
@@ -113,13 +113,13 @@ def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
 
     def noted(value: Any, plan: Any, device: torch.device) -> Any:
-        plain = plain_data(value, plan, device)
-        inside = [] if plain is None else plain.instances.values()
+        met = plain_data(value, plan, device)
+        inside = [] if met is None else met.instances.values()
         found.extend(v for instances in inside for v in instances.values())
-        found.extend([value] * 100 if plain is None else [])
-        return plain
+        found.extend([value] * 100 if met is None else [])
+        return met
 
-    monkeypatch.setattr(arguments, "plain_data", noted)
+    monkeypatch.setattr(plain, "plain_data", noted)
     return found
 
 
@@ -261,6 +261,74 @@ def test_a_list_in_an_instance_may_change_between_calls() -> None:
     weights[0] = torch.ones(2)
     with pytest.raises(RunError):
         first(row)
+
+
+def test_an_instance_with_a_list_is_walked_over_where_the_list_has_changed(
+    visited: list[Any],
+) -> None:
+    weights: Any = [torch.tensor(1.0), 2.0]
+    row = Row(weights)
+    for _ in range(3):
+        assert first(row) == 1.0
+    assert visited == [row] * 100  # the careful walk, once
+    weights[1] = 3.0
+    assert first(row) == 1.0
+    assert visited == [row] * 200
+    weights.append(4.0)
+    assert first(row) == 1.0
+    assert visited == [row] * 300
+    weights[0].data = torch.ones(2)
+    with pytest.raises(RunError, match=r"row\.weights\[0\]"):
+        first(row)
+
+
+def test_results_share_nothing_with_a_list_that_is_remembered() -> None:
+    @relay
+    def back(row: Row) -> Row:
+        return row
+
+    row = Row([1.0, torch.tensor(2.0)])
+    for _ in range(3):
+        result = back(row)
+        assert [float(w) for w in result.weights] == [1.0, 2.0]
+        for weight in result.weights:
+            weight.zero_()
+
+
+@dataclass(frozen=True)
+class Table:
+    rows: list[tuple[Int, Float]]
+
+
+@relay
+def weighed(table: Table, x: Tensor[Float, (2,)], scale: Float) -> Float:
+    found = 0.0
+    for count, weight in table.rows:
+        found += count * weight * scale
+    return found + x.sum()
+
+
+def test_calls_with_data_are_direct_and_see_what_has_changed() -> None:
+    rows: Any = [(1, 2.0), (3, torch.tensor(4.0))]
+    table, x = Table(rows), torch.ones(2)
+    weighed(table, x, 1.0)
+    calls = calls_of(lambda: weighed(table, x, 1.0))
+    assert weighed.cache_info().hits >= 1
+    assert calls < 80
+    assert weighed(table, x, 1.0) == 16.0
+    assert weighed(table=table, x=x * 2, scale=torch.tensor(2.0)) == 32.0
+    rows[0] = (5, 2.0)
+    assert weighed(table, x, 1.0) == 24.0
+    weight = torch.tensor(1.0, requires_grad=True)
+    rows[0] = (1, weight)
+    weighed(table, x, 1.0).backward()
+    assert weight.grad == 1.0
+    rows[0] = (1.5, 2.0)
+    with pytest.raises(RunError, match=r"table\.rows\[0\]"):
+        weighed(table, x, 1.0)
+    rows[0] = (1, 2.0)
+    with pytest.raises(RunError, match="`x`"):
+        weighed(table, torch.ones(3), 1.0)
 
 
 def test_programs_that_take_a_class_differently_remember_apart() -> None:
