@@ -28,7 +28,8 @@ from .rewrites.in_place import StoreSteps, UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
 from .rewrites.merge_slices import MergeSlices
 from .rewrites.narrow_places import NarrowPlaces
-from .rewrites.peepholes import JoinRows, PoolFirst, TorchPeepholes
+from .rewrites.peepholes import PoolFirst, TorchPeepholes
+from .rewrites.row_gradients import GatherRows
 from .simplify.cse import ShareSubexpressions
 from .simplify.dce import RemoveDead
 from .simplify.fold import Fold
@@ -55,19 +56,6 @@ GRAD: Final = Phase(
         WriteOut(),
     ),
 )
-_ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), JoinRows(), Simplify())
-_FOR_KERNELS: Final[tuple[Pass, ...]] = (StoreSteps(), NarrowPlaces())
-_FOR_CALLS: Final[tuple[Pass, ...]] = (
-    # A product of torch costs less than several; kernels of C are as fast one by one.
-    _ALGEBRA[0],
-    CombineProducts(),
-    *_ALGEBRA[1:],
-    TorchPeepholes(),
-    RemoveDead(),
-    CaptureFields(),
-    UpdateInPlace(),
-    GroupByEffect(),
-)
 
 EVALUATED: Final[Pipeline] = (TYPED, ANF, GRAD)
 """The pipeline of the reference evaluator: nothing is optimised."""
@@ -86,7 +74,8 @@ def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
     """Return the phases up to fusion. `gradients` leads to the gradients in the result of the entry
     that may be returned as factors; None if none may."""
     steps = (
-        *_ALGEBRA,
+        Simplify(),
+        *_algebra(gradients),
         CaptureFields(),
         UpdateInPlace(),
         StoreSteps(),
@@ -98,7 +87,22 @@ def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
 
 def called(gradients: tuple[int, ...] | None = None) -> Pipeline:
     """Return the phases of programs that call torch operator by operator, with factors as above."""
-    return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*_FOR_CALLS, *_factored(gradients))))
+    steps = (
+        Simplify(),
+        # A product of torch costs less than several; kernels of C are as fast one by one.
+        CombineProducts(),
+        *_algebra(gradients),
+        TorchPeepholes(),
+        RemoveDead(),
+        CaptureFields(),
+        UpdateInPlace(),
+        GroupByEffect(),
+    )
+    return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*steps, *_factored(gradients))))
+
+
+def _algebra(gradients: tuple[int, ...] | None) -> tuple[Pass, ...]:
+    return Hoist(), Accumulate(gradients), GatherRows(gradients), Simplify()
 
 
 def _factored(gradients: tuple[int, ...] | None) -> tuple[Pass, ...]:

@@ -299,13 +299,10 @@ def _table_slope(
     *,
     input: torch.Tensor,  # noqa: A002  our name
     num_embeddings: int,
-    padding_idx: int | None = None,
 ) -> torch.Tensor:
-    kept = grad if padding_idx is None else grad * (input != padding_idx).unsqueeze(-1)
-    table = grad.new_zeros(num_embeddings, grad.shape[-1])
-    return table.index_add(
-        0, input.reshape(-1), kept.flatten(0, -2) if grad.dim() > 1 else kept[None]
-    )
+    row = grad.shape[input.dim() :]
+    table = grad.new_zeros(num_embeddings, *row)
+    return table.index_add(0, input.reshape(-1), grad.reshape(input.numel(), *row))
 
 
 def _momentum_step(

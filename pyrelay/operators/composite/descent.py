@@ -53,7 +53,7 @@ def _fits(param: TensorType, grad: Type) -> bool:
         return grad == param
     match grad.fields:
         case (TensorType(rows, dtype), TensorType(numbers, kind)) if not is_float(kind):
-            return rows == (*numbers, param.shape[-1]) and dtype == param.dtype
+            return rows == (*numbers, *param.shape[1:]) and dtype == param.dtype
         case (TensorType((rows, inner), left), TensorType((again, columns), right)):
             fits = inner == again and param.shape == (rows, columns)
             return fits and left == right == param.dtype
@@ -87,7 +87,8 @@ def _step(torch: Any, param: Any, pair: Any, lr: float) -> Any:
     if right.is_floating_point():
         return partial(param.addmm_, left, right, alpha=-lr)
     numbers = as_positions(torch, right, left).reshape(-1)
-    return partial(param.index_add_, 0, numbers, left.reshape(-1, param.shape[-1]), alpha=-lr)
+    rows = left.reshape(len(numbers), *param.shape[1:])
+    return partial(param.index_add_, 0, numbers, rows, alpha=-lr)
 
 
 def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
@@ -106,8 +107,7 @@ def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 
 
 def _table(rows: Value, numbers: Value, count: Dim) -> Value:
-    attrs = {"num_embeddings": count, "padding_idx": None}
-    return rows.builder.call(embedding_grad, (rows, numbers), attrs)
+    return embedding_grad(rows, numbers, num_embeddings=count)
 
 
 descend_in_place: Final = Op(

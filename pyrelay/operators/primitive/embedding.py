@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.dims import Dim
+from ...ir.dims import Dim, product
 from ...ir.op import (
     Elementwise,
     Hidden,
@@ -24,8 +24,8 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import expect, floating, integral, with_rank
-from ...ir.types import TensorType, Type, float32, int64, is_float, show
-from ..shared.operands import as_positions
+from ...ir.types import TensorType, Type, float32, is_float, show
+from ..shared.operands import as_positions, as_tensor
 from . import compare, create
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def _without(rows: Value, numbers: Value, padding: Dim) -> Value:
 
 
 def rows_grad(g: Value, numbers: Value, table: Value) -> Value:
-    """Return the cotangent of a matrix of which rows are read by their numbers, counted from 0."""
-    return embedding_grad(g, numbers, num_embeddings=table.shape[0], padding_idx=None)
+    """Return the cotangent of a table of which rows are read by their numbers, counted from 0; a
+    row is an element, a vector or any tensor."""
+    return embedding_grad(g, numbers, num_embeddings=table.shape[0])
 
 
 def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any:
@@ -121,43 +122,43 @@ embedding: Final = Op(
 def _embedding_grad_type(call: RuleCall) -> Type:
     g = floating(call, 0)
     numbers = integral(call, 1)
+    row = g.shape[numbers.rank :]
     message = "`embedding_grad` takes a row per number"
-    expect(call, 0, TensorType((*numbers.shape, g.shape[-1]), g.dtype), message)
-    return TensorType((Dim.of(call.attrs["num_embeddings"]), g.shape[-1]), g.dtype)
+    expect(call, 0, TensorType((*numbers.shape, *row), g.dtype), message)
+    return TensorType((Dim.of(call.attrs["num_embeddings"]), *row), g.dtype)
 
 
-def _embedding_backward(torch: Any, g: Any, numbers: Any, rows: int, padding: int | None) -> Any:
+def _embedding_backward(torch: Any, g: Any, numbers: Any, rows: int) -> Any:
+    g = as_tensor(torch, g)
     numbers = as_positions(torch, numbers, g)
-    skipped = -1 if padding is None else padding
-    return torch.ops.aten.embedding_dense_backward(g, numbers, rows, skipped, False)
+    row = g.shape[numbers.dim() :]
+    flat = g.reshape(*numbers.shape, row.numel())
+    found = torch.ops.aten.embedding_dense_backward(flat, numbers, rows, -1, False)
+    return found if len(row) == 1 else found.reshape(rows, *row)
 
 
 def _embedding_grad_grad(p: Pullback) -> tuple[Value, None]:
-    numbers, padding = p.args[1], p.attrs["padding_idx"]
-    found = embedding(numbers, p.g)
-    return (found if padding is None else _without(found, numbers, padding)), None
+    rows, numbers = p.args
+    table = p.g.reshape(p.g.shape[0], product(p.g.shape[1:]))
+    return embedding(numbers, table).reshape(*rows.shape), None
 
 
 def _embedding_grad_element(
-    k: Elements, place: Place, g: Source, numbers: Source, rows: Dim, padding: Dim | None
+    k: Elements, place: Place, g: Source, numbers: Source, rows: Dim
 ) -> Any:
-    number = numbers(*place.index[:-1])
-    value = g(*place.index)
-    if padding is not None:
-        is_padding = k.eq(k.cast(number, int64), k.number(padding))
-        value = k.where(is_padding, k.const(0.0), value)
-    return (k.coordinate(number, rows, from_end=False), place.index[-1]), value
+    rank = len(numbers.shape)
+    row = k.coordinate(numbers(*place.index[:rank]), rows, from_end=False)
+    return (row, *place.index[rank:]), g(*place.index)
 
 
 embedding_grad: Final = Op(
     name="embedding_grad",
-    doc="The cotangent of the table of `embedding`; the row `padding_idx`, counted from 0, is 0. "
-    "On a GPU what goes to one row is added in any order.",
+    doc="The cotangent of a table of which rows are read, as `embedding` does. On a GPU what goes "
+    "to one row is added in any order.",
     params=(
         operand("grad"),
         operand("input"),
         attribute("num_embeddings", convert=kinds.dim),
-        attribute("padding_idx", None, kinds.optional(kinds.dim)),
     ),
     type_rule=_embedding_grad_type,
     shape=ShapeBehaviour.FIXED,
@@ -170,12 +171,11 @@ embedding_grad: Final = Op(
     grad=_embedding_grad_grad,
     samples=lambda: (
         Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),
-        Sample(
-            (TensorSpec((2, 5, 3)), TensorSpec((2, 5), "int64", 0, 4)),
-            {"num_embeddings": 4, "padding_idx": 1},
-        ),
+        Sample((TensorSpec((2, 5, 3)), TensorSpec((2, 5), "int64", 0, 4)), {"num_embeddings": 4}),
         Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 4)), {"num_embeddings": 4}),
         Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample((TensorSpec((5,)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample((TensorSpec((5, 2, 3)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),
         Sample(
             (TensorSpec((6, 3), contiguous=False), TensorSpec((6,), "int32", 0, 4)),
             {"num_embeddings": 4},

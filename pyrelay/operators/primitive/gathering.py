@@ -212,7 +212,7 @@ def _index_select_grad(p: Pullback) -> tuple[Value, None]:
     source, positions = p.args
     flat = positions if positions.rank else positions.unsqueeze(0)
     dim = p.attrs["dim"] % source.rank
-    if dim == 0 and source.rank == 2:
+    if dim == 0:
         return rows_grad(p.g, flat, source), None
     spec = (*(("slice", None, None, None),) * dim, _INT)
     picked = p.g.builder.tuple((flat,))

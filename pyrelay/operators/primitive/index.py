@@ -31,6 +31,7 @@ from .compare import less, where
 from .embedding import rows_grad
 
 if TYPE_CHECKING:
+    from ...ir.dims import Dim
     from ..builder import Value
 
 _INT: Final = ("int", 0)
@@ -89,17 +90,17 @@ def _index_grad(p: Pullback) -> Value:
     """Return the cotangent of what is indexed; for rows of a table by their numbers that of an
     embedding, whose updates touch these rows alone."""
     table, indices, spec = p.args[0], p.args[1], p.attrs["spec"]
-    if spec == _ROW and table.rank == 2:
+    if spec == _ROW:
         numbers = indices[0]
         if numbers.rank and numbers.dtype.kind is DTypeKind.INT:
-            return rows_grad(p.g, _from_start(numbers, table), table)
+            return rows_grad(p.g, from_start(numbers, table.shape[0]), table)
     return index_accumulate(zeros_of(table), indices, p.g, spec=spec)
 
 
-def _from_start(numbers: Value, table: Value) -> Value:
-    """Return numbers of rows with those below zero, which count from the end, counted from the
-    start."""
-    from_end = numbers + numbers.builder.size(table.shape[0])
+def from_start(numbers: Value, count: Dim) -> Value:
+    """Return numbers of `count` rows with those below zero, which count from the end, counted from
+    the start."""
+    from_end = numbers + numbers.builder.size(count)
     return where(less(numbers, 0), from_end, numbers)
 
 

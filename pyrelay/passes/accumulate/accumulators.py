@@ -7,18 +7,18 @@ at until the recursion is left, so the terms may as well be kept, and added up t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import final
 
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Function, GlobalVar, Var
+from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.traverse import post_order
 from ...ir.types import TensorType, is_float
 from ..base import Opaque
-from .flow import Flow, Leaf, flow_of
+from .flow import Flow, Leaf, Path, flow_of
 from .terms import SUMMING, Form, Kind, term_of
 
 
@@ -29,15 +29,20 @@ class Accumulator:
 
     leaves: frozenset[Leaf]
     kind: Kind
-    terms: Mapping[Var, tuple[Var, tuple[Var, ...]]]
+    terms: Mapping[Var, tuple[Var, tuple[Expr, ...]]]
     """For each sum the variable of the sum before it, and the parts of the term."""
 
 
 def accumulators_of(
-    group: Mapping[str, Function], escaping: AbstractSet[str], opaque: Opaque
+    group: Mapping[str, Function],
+    escaping: AbstractSet[str],
+    opaque: Opaque,
+    wants_rows: Callable[[str, Path], bool],
 ) -> list[Accumulator]:
     """Return the accumulators of functions; none share a leaf. Those that are `escaping` may be
-    called from anywhere. Where an operator that sums are made with is `opaque`, there are none."""
+    called from anywhere. Where an operator that sums are made with is `opaque`, there are none.
+    Rows that are added to a table in place are put off only where `wants_rows` says of a function
+    and a path that its callers take this part of its result as rows."""
     if any(map(opaque, SUMMING)):
         return []
     flow = flow_of(group)
@@ -52,7 +57,7 @@ def accumulators_of(
             is_sum = isinstance(ty, TensorType) and is_float(ty.dtype)
             if not is_sum or (param, ()) in taken:
                 continue
-            accumulator = _accumulator(flow, param)
+            accumulator = _accumulator(flow, param, wants_rows)
             if accumulator is not None and _are_determined(group, taken | accumulator.leaves):
                 found.append(accumulator)
                 taken |= accumulator.leaves
@@ -93,18 +98,22 @@ def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
     ]
 
 
-def _accumulator(flow: Flow, param: Var) -> Accumulator | None:
+def _accumulator(
+    flow: Flow, param: Var, wants_rows: Callable[[str, Path], bool]
+) -> Accumulator | None:
     """Return the accumulator that starts at a parameter, if it is one."""
     leaves, sums = _reached(flow, (param, ()))
     if not sums or any(holder in flow.used for holder, _ in leaves):
         return None
     if not all(_is_fed(flow, leaf, leaves) for leaf in leaves):
         return None
-    terms: dict[Var, tuple[Var, tuple[Var, ...]]] = {}
+    terms: dict[Var, tuple[Var, tuple[Expr, ...]]] = {}
     kinds: dict[Kind, None] = {}
     for total in sums:
         before = [t for t in flow.terms[total] if (t, ()) in leaves]
         added = next(t for t in flow.terms[total] if (t, ()) not in leaves)
+        if isinstance(added, Call) and not _gives_rows(leaves, wants_rows):
+            return None
         term = term_of(added, flow.defined) if added.ty == param.ty else None
         if term is None or not isinstance(before[0], Var):
             return None
@@ -117,6 +126,11 @@ def _accumulator(flow: Flow, param: Var) -> Accumulator | None:
     if not all(_keeps_sizes(flow, call, leaves, names) for call in flow.calls):
         return None
     return Accumulator(frozenset(leaves), kind, terms)
+
+
+def _gives_rows(leaves: Mapping[Leaf, None], wants_rows: Callable[[str, Path], bool]) -> bool:
+    """Return whether the callers of the functions that give a sum take it as rows."""
+    return all(wants_rows(holder, path) for holder, path in leaves if isinstance(holder, str))
 
 
 def _reached(flow: Flow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]]:

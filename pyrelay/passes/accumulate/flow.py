@@ -25,6 +25,7 @@ from ...ir.expr import (
 )
 from ...ir.traverse import children, free_globals, free_vars, spine
 from ...operators.primitive.arithmetic import add
+from ...operators.primitive.index import index_accumulate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,12 +75,12 @@ class Flow:
     sums_of: dict[Var, list[Var]] = field(default_factory=dict[Var, list[Var]])
     """For each variable the sums that it is a term of."""
     terms: dict[Var, tuple[Expr, Expr]] = field(default_factory=dict[Var, tuple[Expr, Expr]])
-    """For each sum its two terms."""
+    """For each sum its two terms; the call itself stands for the rows that it adds to a table."""
     used: set[Holder] = field(default_factory=set[Holder])
     """The holders with any other use."""
     made: set[Holder] = field(default_factory=set[Holder])
     """The holders that may have a value from outside of the flow."""
-    defined: dict[Var, Expr] = field(default_factory=dict[Var, Expr])
+    defined: dict[Expr, Expr] = field(default_factory=dict[Expr, Expr])
     calls: list[Call] = field(default_factory=list[Call])
     """The calls of functions of the group."""
 
@@ -163,6 +164,13 @@ class _Walk:
                 for term in (left, right):
                     if isinstance(term, Var):
                         flow.sums_of.setdefault(term, []).append(holder)
+            case Call(callee, (Var() as table, *added)) if (
+                callee is index_accumulate and isinstance(holder, Var)
+            ):
+                flow.terms[holder] = (table, call)
+                flow.sums_of.setdefault(table, []).append(holder)
+                for part in added:
+                    self._use(part)
             case _:
                 return False
         return True

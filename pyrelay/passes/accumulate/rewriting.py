@@ -11,7 +11,7 @@ program gives do not change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
@@ -34,6 +34,7 @@ from ...ir.expr import (
     Tuple,
     TupleGet,
     Var,
+    is_atom,
     type_of,
 )
 from ...ir.module import AdtDef, ConstructorDef, Module
@@ -54,6 +55,7 @@ from ...operators.builder import Builder, Value
 from ...operators.primitive.collect import collected
 from ...operators.primitive.create import full
 from ..base import Context, Opaque, Pass, nothing_opaque
+from ..rewrites.row_gradients import wanted_results
 from .accumulators import Accumulator, accumulators_of
 from .flow import Holder, Path
 
@@ -61,9 +63,16 @@ MOST: Final = 200
 """How many functions are looked at together at most."""
 
 
-def accumulate_sums(module: Module, opaque: Opaque = nothing_opaque) -> Module:
+def accumulate_sums(
+    module: Module,
+    entry: str,
+    gradients: tuple[int, ...] | None = None,
+    opaque: Opaque = nothing_opaque,
+) -> Module:
     """Return the module, in A-normal form, with sums of recursive functions put off; itself if
-    there are none. Where an operator that sums are made with is `opaque`, nothing changes."""
+    there are none. Where an operator that sums are made with is `opaque`, nothing changes.
+
+    `gradients` leads to the gradients in the result of the entry that may be rows of tables."""
     graph = call_graph(module)
     # Callers first: a sum may go through loops inside a recursion, on the way.
     for names in reversed(graph.groups):
@@ -71,9 +80,27 @@ def accumulate_sums(module: Module, opaque: Opaque = nothing_opaque) -> Module:
             continue
         reached = reachable(module.functions, names)
         group = {n: module.functions[n] for n in (reached if len(reached) <= MOST else names)}
-        if accumulators := accumulators_of(group, graph.escaping, opaque):
+        wants_rows = _wants_rows(module, group, entry, gradients)
+        if accumulators := accumulators_of(group, graph.escaping, opaque, wants_rows):
             module = _Deferral(module, group, accumulators).module()
     return module
+
+
+def _wants_rows(
+    module: Module, group: Mapping[str, Function], entry: str, gradients: tuple[int, ...] | None
+) -> Callable[[str, Path], bool]:
+    """Return whether all that call a function of the group from outside take a part of its result
+    as rows of a table, given the function and the path to the part."""
+    found: dict[str, list[frozenset[Path]]] = {}
+    for name, function in module.functions.items():
+        if name in group or not any(g in group for g in callees(function)):
+            continue
+        results = wanted_results(function, gradients if name == entry else None)
+        for var, value in definitions(function).items():
+            if isinstance(value, Call) and isinstance(value.callee, GlobalVar):
+                paths = frozenset(path for result, path in results if result is var)
+                found.setdefault(value.callee.name, []).append(paths)
+    return lambda name, path: all(path in paths for paths in found.get(name, ()))
 
 
 @final
@@ -83,10 +110,12 @@ class Accumulate(Pass):
 
     name: ClassVar = "accumulate"
     needs: ClassVar = Stage.DERIVED
+    gradients: tuple[int, ...] | None = None
+    """Where gradients are in the result of the entry that may be rows of tables."""
 
     def run(self, module: Module, context: Context) -> Module:
         """Return the module after the pass."""
-        return accumulate_sums(module, context.opaque)
+        return accumulate_sums(module, context.entry, self.gradients, context.opaque)
 
 
 @final
@@ -196,7 +225,10 @@ class _Deferral:
         span = binding.value.span
         before, parts = accumulator.terms[binding.var]
         pack = Var("term", TupleType(accumulator.kind.types), span=span)
-        code.bind(pack, Tuple(parts, pack.ty, span=span))
+        named = tuple(
+            p if is_atom(p) else code.bind(Var("part", type_of(p), span=span), p) for p in parts
+        )
+        code.bind(pack, Tuple(named, pack.ty, span=span))
         callee = Constructor(self.adt, "addend", span=span)
         code.bind(var, Call(callee, (pack, self._var(before)), ty=var.ty, span=span))
 

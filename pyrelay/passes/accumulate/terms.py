@@ -18,20 +18,24 @@ from ...ir.types import Substitution, TensorType, Type
 from ...operators.matrices.products import matmul
 from ...operators.primitive.arithmetic import add
 from ...operators.primitive.embedding import embedding_grad
+from ...operators.primitive.index import from_start, index_accumulate
 from ...operators.primitive.reduce import sum_
 from ...operators.primitive.view import flatten, transpose
+from ..rewrites.row_gradients import added_rows
 
 if TYPE_CHECKING:
     from ...operators.builder import Value
 
-Definitions: TypeAlias = Mapping[Var, Expr]
+Definitions: TypeAlias = Mapping[Expr, Expr]
+Term: TypeAlias = "tuple[Kind, tuple[Expr, ...]]"
+"""The kind of a term, and its parts: variables, or fields of tuples."""
 
 MOST_WHOLE: Final = 1
 """Terms of a higher rank that are nothing special are added as they come: keeping all of them
 could take much more memory than their sum."""
 
 
-SUMMING: Final = (add, matmul, sum_, embedding_grad)
+SUMMING: Final = (add, matmul, sum_, embedding_grad, index_accumulate)
 """The operators of terms and of sums."""
 
 
@@ -78,15 +82,18 @@ class Kind:
             case Form.SUM:
                 return parts[0].sum((0, *(d + 1 for d in self.how)))
             case Form.ROWS:
-                attrs = dict(self.how)
-                return embedding_grad(parts[0], parts[1], **attrs)
+                ((_, count), (_, from_end)) = self.how
+                numbers = from_start(parts[1], count) if from_end else parts[1]
+                return embedding_grad(parts[0], numbers, num_embeddings=count)
             case Form.PRODUCT:
                 left, right = (_rows(p, side) for p, side in zip(parts, self.how, strict=True))
                 return left.transpose(0, 1) @ right
 
 
-def term_of(term: Expr, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
+def term_of(term: Expr, defined: Definitions) -> Term | None:
     """Return the kind and the parts of a term; None if it is better added as it comes."""
+    if isinstance(term, Call):
+        return _added_rows(term, defined)
     if not isinstance(term, Var) or not isinstance(term.ty, TensorType):
         return None
     found = _special(defined.get(term), defined)
@@ -95,7 +102,20 @@ def term_of(term: Expr, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | 
     return (Kind(Form.WHOLE, (term.ty,)), (term,)) if term.ty.rank <= MOST_WHOLE else None
 
 
-def _special(value: Expr | None, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
+def _added_rows(call: Call, defined: Definitions) -> Term | None:
+    """Return the rows that a call adds to a table, with their numbers."""
+    found = added_rows(call, defined)
+    if found is None or not isinstance(found.rows, Var):
+        return None
+    return _rows_term(found.rows, found.numbers, _type(call).shape[0], from_end=True)
+
+
+def _rows_term(rows: Var, numbers: Expr, count: Dim, *, from_end: bool) -> Term:
+    how = (("num_embeddings", count), ("from_end", from_end))
+    return Kind(Form.ROWS, (_type(rows), _type(numbers)), how), (rows, numbers)
+
+
+def _special(value: Expr | None, defined: Definitions) -> Term | None:
     match value:
         case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
             if _rank(left) != 2 or _rank(right) != 2:
@@ -108,13 +128,13 @@ def _special(value: Expr | None, defined: Definitions) -> tuple[Kind, tuple[Var,
         case Call(callee, (Var() as rows, Var() as numbers)) if callee is embedding_grad:
             if not isinstance(numbers.ty, TensorType):
                 return None
-            attrs = tuple(value.attrs.items())
-            return Kind(Form.ROWS, (_type(rows), _type(numbers)), attrs), (rows, numbers)
+            count = Dim.of(value.attrs["num_embeddings"])
+            return _rows_term(rows, numbers, count, from_end=False)
         case _:
             return None
 
 
-def _sum(value: Call, whole: Var, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
+def _sum(value: Call, whole: Var, defined: Definitions) -> Term | None:
     dims, keeps, dtype = (value.attrs[n] for n in ("dim", "keepdim", "dtype"))
     if keeps or dtype is not None or dims is None:
         return None
@@ -177,7 +197,7 @@ def _rank(var: Var) -> int:
     return _type(var).rank
 
 
-def _type(var: Var) -> TensorType:
-    ty: Type = type_of(var)
+def _type(value: Expr) -> TensorType:
+    ty: Type = type_of(value)
     assert isinstance(ty, TensorType)
     return ty

@@ -225,13 +225,9 @@ def _embedding(rows: Rows) -> Value:
 
 def _embedding_grad(rows: Rows) -> Value:
     """Return the cotangents of the tables of all rows, one behind another."""
-    size, padding = Dim.of(rows.attrs["num_embeddings"]), rows.attrs["padding_idx"]
-    g = rows.whole(0)
-    if padding is not None:
-        g = where(_is_padding(rows, 1, padding, size), 0.0, g)
-    found = rows.emit(
-        (g, _numbered(rows, 1, size)), num_embeddings=rows.count * size, padding_idx=None
-    )
+    size = Dim.of(rows.attrs["num_embeddings"])
+    operands = rows.whole(0), _numbered(rows, 1, size)
+    found = rows.emit(operands, num_embeddings=rows.count * size)
     return found.reshape(rows.count, *rows.shape)
 
 

@@ -116,9 +116,7 @@ def _add_into(builder: Builder, value: Value, old: Expr, start: int) -> bool:
             call = replace(last.value, args=(old, *rest))
             builder.bindings[-1] = Binding(last.var, call)
             return True
-        case Call(callee, (g, rows), attrs=attrs) if callee is embedding_grad:
-            if attrs["padding_idx"] is not None:
-                return False
+        case Call(callee, (g, rows)) if callee is embedding_grad:
             del builder.bindings[-1]
             picked = builder.tuple((builder.value(rows),))
             operands = (builder.value(old), picked, builder.value(g))

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias, final
 
@@ -59,22 +60,32 @@ def factor_gradients(module: Module, entry: str, path: tuple[int, ...]) -> Modul
     """
     function = module.functions[entry]
     results = _Results(function)
-    atom = results.last
-    for index in path:
-        atom = results.field(atom, index)
-    if atom is None or not gives_fresh(function):
+    if not gives_fresh(function):
         return module
     leaves = results.leaves(results.last)
     shared = Counter(results.root(leaf) for leaf in leaves)
     products: dict[Var, tuple[Var, Var]] = {}
-    for leaf in results.leaves(atom):
-        factors = factors_of(leaf, results.made, results.uses) if leaf else None
+    lent: set[Var] = set()
+    for leaf in gradients_at(function, path):
+        factors = factors_of(leaf, results.made, results.uses)
         roots = [results.root(f) for f in factors or () if is_float_tensor(f)]
-        if leaf and factors and None not in roots and not any(shared[root] for root in roots):
+        if factors and (None in roots or any(shared[root] for root in roots)):
+            lent.update(factors)
+        if factors and (lent.isdisjoint(factors) or not is_float_tensor(factors[1])):
             products[leaf] = factors
     if not products:
         return module
-    return module.with_functions({entry: _rewritten(function, products)})
+    return module.with_functions({entry: _rewritten(function, products, lent)})
+
+
+def gradients_at(function: Function, path: tuple[int, ...]) -> list[Var]:
+    """Return the variables that a function, in A-normal form, gives at a path of its result, as far
+    as it makes the tuples around them."""
+    results = _Results(function)
+    atom = results.last
+    for index in path:
+        atom = results.field(atom, index)
+    return [leaf for leaf in results.leaves(atom) if leaf is not None] if atom else []
 
 
 @final
@@ -148,9 +159,7 @@ def factors_of(leaf: Var, made: Mapping[Expr, Expr], uses: Counter[Expr]) -> tup
     """Return the two matrices whose product a variable is, or the rows that are all of it with
     their numbers, if it is needed for nothing else."""
     match made.get(leaf):
-        case Call(callee, (Var() as rows, Var() as numbers), attrs=attrs) if (
-            callee is embedding_grad and attrs["padding_idx"] is None
-        ):
+        case Call(callee, (Var() as rows, Var() as numbers)) if callee is embedding_grad:
             ty = numbers.ty
             is_tensor = isinstance(ty, TensorType) and ty.rank > 0
             return (rows, numbers) if is_tensor and uses[leaf] == 1 else None
@@ -171,13 +180,16 @@ def _is_tensor(ty: Type | None) -> bool:
     return isinstance(ty, TensorType) and (ty.rank > 0 or is_float(ty.dtype))
 
 
-def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> Function:
-    """Return the function with pairs for products, and the tuples around them with their types."""
+def _rewritten(
+    function: Function, products: Mapping[Var, tuple[Var, Var]], lent: AbstractSet[Var]
+) -> Function:
+    """Return the function with pairs for products, and the tuples around them with their types.
+    What is `lent` may share its storage."""
     new: dict[Var, Var] = {}
     blocks: list[LetBlock] = []
     body = function.body
     while isinstance(body, LetBlock):
-        bindings = tuple(c for b in body.bindings for c in _changed(b, products, new))
+        bindings = tuple(c for b in body.bindings for c in _changed(b, products, lent, new))
         blocks.append(replace(body, bindings=bindings))
         body = body.body
     assert isinstance(body, Var)
@@ -191,14 +203,17 @@ def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> F
 
 
 def _changed(
-    binding: Binding, products: Mapping[Var, tuple[Var, Var]], new: dict[Var, Var]
+    binding: Binding,
+    products: Mapping[Var, tuple[Var, Var]],
+    lent: AbstractSet[Var],
+    new: dict[Var, Var],
 ) -> list[Binding]:
     """Return a binding as it is then; `new` has the variables whose types have changed so far."""
     var, value = binding.var, binding.value
     copies: list[Binding] = []
     fields: tuple[Expr, ...] | None = products.get(var)
     if fields is not None:
-        fields = tuple(_kept(f, copies) for f in products[var])
+        fields = tuple(_kept(f, lent, copies) for f in products[var])
     if fields is None and isinstance(value, Tuple) and any(f in new for f in value.fields):
         fields = tuple(new.get(f, f) if isinstance(f, Var) else f for f in value.fields)
     if fields is None:
@@ -208,11 +223,11 @@ def _changed(
     return [*copies, Binding(new[var], Tuple(fields, ty, span=value.span))]
 
 
-def _kept(factor: Var, copies: list[Binding]) -> Var:
+def _kept(factor: Var, lent: AbstractSet[Var], copies: list[Binding]) -> Var:
     """Return a factor in storage of its own: a script may write to the numbers that it passed."""
-    if is_float_tensor(factor):
+    if is_float_tensor(factor) and factor not in lent:
         return factor
-    copy = Var("numbers", factor.ty, span=factor.span)
+    copy = Var("rows" if is_float_tensor(factor) else "numbers", factor.ty, span=factor.span)
     attrs = {"spec": (("ellipsis",),)}
     operands = (factor, Tuple((), UNIT, span=factor.span))
     call = Call(extract, operands, attrs, ty=factor.ty, span=factor.span)

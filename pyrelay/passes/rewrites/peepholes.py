@@ -9,21 +9,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
 
-from ...ir.dims import product
-from ...ir.expr import Binding, Call, Expr, Tuple, Var, type_of
+from ...ir.expr import Binding, Call, Expr, Var, type_of
 from ...ir.module import Module
 from ...ir.op import Op
-from ...ir.types import TensorType, int64, is_float
+from ...ir.types import TensorType, is_float
 from ...ir.verify import Stage
-from ...operators.builder import Builder, Value
 from ...operators.composite.elementwise import add_product
 from ...operators.matrices.products import matmul
 from ...operators.primitive.activation import relu
 from ...operators.primitive.arithmetic import add, multiply
-from ...operators.primitive.compare import less, where
-from ...operators.primitive.embedding import embedding_grad
-from ...operators.primitive.index import index_accumulate
-from ...operators.primitive.join import cat
 from ...operators.primitive.math import sigmoid, tanh
 from ...operators.primitive.pool import max_pool2d
 from ...operators.primitive.view import reshape, unsqueeze
@@ -92,100 +86,6 @@ class TorchPeepholes(Pass):
     def run(self, module: Module, context: Context) -> Module:
         """Return the module after the pass."""
         return apply_rules(module, TORCH_RULES, context.opaque)
-
-
-# Gradients of one table in one, of which an update takes the rows.
-
-
-def _rows_of_both(site: Site) -> Expr | None:
-    first, second = (site.made_for_it(a, embedding_grad) for a in site.call.args)
-    if first is None or second is None or first is second or first.attrs != second.attrs:
-        return None
-    found = _joined(site, first, second.args[0], second.args[1])
-    if found is not None:
-        site.combine(site.call.args[0])
-        site.combine(site.call.args[1])
-    return found
-
-
-def _rows_added(site: Site) -> Expr | None:
-    target, indices, rows = site.call.args
-    first, places = site.made_for_it(target, embedding_grad), site.known.get(indices)
-    if first is None or site.call.attrs["spec"] != _ROW or not isinstance(places, Tuple):
-        return None
-    if first.attrs["padding_idx"] is not None:
-        return None
-    found = _joined(site, first, rows, places.fields[0], from_end=True)
-    if found is not None:
-        site.combine(target)
-    return found
-
-
-def _joined(
-    site: Site, first: Call, rows: Expr, numbers: Expr, *, from_end: bool = False
-) -> Expr | None:
-    """Return the gradient of a table with further rows, whose numbers may count from the end."""
-    if not all(isinstance(a.ty, TensorType) and a.ty.rank for a in (*first.args, rows, numbers)):
-        return None
-    builder = Builder(site.call.span)
-    new, places = builder.value(rows), builder.value(numbers)
-    if new.shape != (*places.shape, new.shape[-1]) or is_float(places.dtype):
-        return None
-    if from_end:
-        count = builder.size(first.attrs["num_embeddings"])
-        places = where(less(places, 0), places + count, places)
-    parts = (_flat_rows(*map(builder.value, first.args)), _flat_rows(new, places))
-    joined = (cat(builder.tuple(both), dim=0) for both in zip(*parts, strict=True))
-    args = tuple(value.atom for value in joined)
-    site.before.extend(builder.bindings)
-    return replace(first, args=args, ty=site.call.ty, span=site.call.span)
-
-
-def _flat_rows(rows: Value, numbers: Value) -> tuple[Value, Value]:
-    """Return the rows and the numbers of a table's gradient, one after the other."""
-    if numbers.rank > 1:
-        count = product(numbers.shape)
-        rows, numbers = rows.reshape(count, rows.shape[-1]), numbers.reshape(count)
-    return rows, numbers.cast(int64)
-
-
-_ROW: Final = (("int", 0),)
-_FIRST: Final = "embedding_grad(%a, %i, num_embeddings=Dim(5))"
-_TWO: Final = "%a: Tensor[(2, 3), float32], %i: Tensor[(2,), int64], " + (
-    "%b: Tensor[(4, 3), float32], %j: Tensor[(4,), int64]"
-)
-
-ROW_RULES: Final = (
-    Rule(
-        "embedding_grad(a, i) + embedding_grad(b, j) = embedding_grad(cat(a, b), cat(i, j))",
-        add,
-        _rows_of_both,
-        _TWO,
-        f"{_FIRST} + embedding_grad(%b, %j, num_embeddings=Dim(5))",
-        (embedding_grad,),
-    ),
-    Rule(
-        "index_accumulate(embedding_grad(a, i), (j,), b) = embedding_grad(cat(a, b), cat(i, j))",
-        index_accumulate,
-        _rows_added,
-        _TWO,
-        f'index_accumulate({_FIRST}, (%j,), %b, spec=(("int", 0),))',
-        (embedding_grad,),
-    ),
-)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class JoinRows(Pass):
-    """Return the sum of gradients of one table as one gradient."""
-
-    name: ClassVar = "join-rows"
-    needs: ClassVar = Stage.DERIVED
-
-    def run(self, module: Module, context: Context) -> Module:
-        """Return the module after the pass."""
-        return apply_rules(module, ROW_RULES, context.opaque)
 
 
 # Monotone functions behind a maximum, where there is less to compute, also in the derivative. Among

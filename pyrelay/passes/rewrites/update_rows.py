@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ...analysis.aliasing import RefAliasing
-from ...ir.dims import product
 from ...ir.expr import Binding, Call, Expr, RefWrite, TupleGet, Var
 from ...ir.op import Op
 from ...ir.types import UNIT
@@ -24,6 +23,7 @@ from ...operators.composite.optim import adam_step, momentum_step
 from ...operators.primitive.gathering import index_select
 from .cell_contents import Contents, Path
 from .low_rank_gradients import factors_of, is_float_tensor
+from .row_gradients import flat_rows
 
 _TABLES: Final[Mapping[Op, tuple[int, ...]]] = {momentum_step: (0, 3), adam_step: (0, 2, 3)}
 """The operands of a step that its results replace, in their order."""
@@ -52,9 +52,7 @@ class _Step:
     def moved(self, builder: Builder) -> Iterator[Value]:
         """Return each table with the numbers of the rows that move, and these rows."""
         rows, numbers = map(builder.value, self.factors)
-        if numbers.rank > 1:
-            width, count = rows.shape[-1], product(numbers.shape)
-            rows, numbers = rows.reshape(count, width), numbers.reshape(count)
+        rows, numbers = flat_rows(rows, numbers, rows.rank - numbers.rank)
         args = [builder.value(a) for a in self.call.args]
         args[1] = builder.call(summed_rows, (rows, numbers))
         tables = [args[p] for p in self.places]

@@ -118,7 +118,7 @@ class Rows:
     def of(whole: list[torch.Tensor], part: Part) -> Rows:
         """Return the rows that a gradient is not zero in."""
         grad, numbers = summed(part) if isinstance(part, tuple) else (part, None)
-        moves = grad.ne(0).reshape(len(grad), -1).any(1).nonzero().squeeze(1)
+        moves = grad.ne(0).reshape(len(grad), grad.shape[1:].numel()).any(1).nonzero().squeeze(1)
         numbers = moves if numbers is None else numbers[moves]
         own = [t.detach().index_select(0, numbers) for t in whole]
         return Rows(numbers, whole, own, grad[moves])

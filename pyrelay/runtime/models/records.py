@@ -155,7 +155,8 @@ def _descended(
 def _descended_by(param: torch.Tensor, part: Any, lr: float) -> torch.Tensor:
     if not are_rows(part):
         return torch.addmm(param, *part, alpha=-lr)
-    rows, numbers = part[0].reshape(-1, param.shape[-1]), part[1].reshape(-1)
+    numbers = part[1].reshape(-1)
+    rows = part[0].reshape(len(numbers), *param.shape[1:])
     return torch.index_add(param, 0, numbers.to(torch.int64), rows, alpha=-lr)
 
 
@@ -176,8 +177,9 @@ def summed(part: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, torch
     """Return rows with their numbers, each number once."""
     rows, numbers = part
     found, places = torch.unique(numbers.reshape(-1), return_inverse=True)
-    total = rows.new_zeros((len(found), rows.shape[-1]))
-    return total.index_add_(0, places, rows.reshape(-1, rows.shape[-1])), found.to(torch.int64)
+    row = rows.shape[numbers.dim() :]
+    total = rows.new_zeros((len(found), *row))
+    return total.index_add_(0, places, rows.reshape(len(places), *row)), found.to(torch.int64)
 
 
 @final

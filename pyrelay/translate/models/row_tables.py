@@ -13,7 +13,7 @@ from ...ir.op import Op
 from ...ir.traverse import children, post_order
 from ...operators.composite.model import param as param_op
 from ...operators.primitive.embedding import embedding
-from ...operators.primitive.gathering import index_select
+from ...operators.primitive.gathering import gather, index_select
 from ...operators.primitive.index import index
 
 
@@ -92,7 +92,7 @@ def _tables(node: Expr) -> Iterator[Expr]:
             if op is embedding:
                 yield args[1]
             elif (op is index and _is_rows(attrs.get("spec"))) or (
-                op is index_select and attrs.get("dim") == 0
+                op in (index_select, gather) and attrs.get("dim") == 0
             ):
                 yield args[0]
         case _:

@@ -29,7 +29,7 @@ CPU = torch.device("cpu")
 def changed(text: str) -> tuple[Module, Module]:
     """Return a program before and after the pass."""
     before = normal(text)
-    after = simplify(accumulate_sums(before), "main")
+    after = simplify(accumulate_sums(before, "main"), "main")
     verify(after, Stage.DERIVED)
     return before, after
 
@@ -104,7 +104,7 @@ def test_sums_of_what_is_kept_in_any_case_are_put_off(term: str) -> None:
 
 def test_small_sums_alone_stay() -> None:
     before = normal(loop("sum(%l, dim=(0,))", first="zeros(size=(4,))", type_="(4,)"))
-    assert accumulate_sums(before) is before
+    assert accumulate_sums(before, "main") is before
 
 
 def test_a_sum_goes_through_loops_on_its_way() -> None:
@@ -186,7 +186,7 @@ def test_other_sums_stay(term: str) -> None:
     if "matmul" in term:
         text = loop(term, first="zeros(size=(4, 4))", type_="(4, 4)")
     before = normal(text)
-    assert accumulate_sums(before) is before
+    assert accumulate_sums(before, "main") is before
 
 
 def test_a_sum_that_alone_shows_a_size_stays_where_the_size_is_needed() -> None:
@@ -203,7 +203,7 @@ def test_a_sum_that_alone_shows_a_size_stays_where_the_size_is_needed() -> None:
     }
     """
     before = normal(text)
-    assert accumulate_sums(before) is before
+    assert accumulate_sums(before, "main") is before
     other = text.replace("%x: Tensor[(1,), float32]", "%x: Tensor[(N,), float32]")
     check(other, (3, torch.ones(2), torch.zeros(2, 2)))
 
@@ -221,7 +221,7 @@ def test_sums_are_put_off_for_backends_as_well() -> None:
 def test_functions_that_are_values_stay() -> None:
     text = loop("matmul(transpose(%l, dim0=0, dim1=1), %r)") + "def @other() { @loop }"
     before = normal(text)
-    assert accumulate_sums(before) is before
+    assert accumulate_sums(before, "main") is before
 
 
 def test_gradients_through_a_loop_are_torchs_at_any_order() -> None:

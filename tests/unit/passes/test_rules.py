@@ -14,7 +14,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.types import TensorType
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.rewrites.fold_norms import NORM_RULES
-from pyrelay.passes.rewrites.peepholes import POOL_RULES, ROW_RULES, TORCH_RULES
+from pyrelay.passes.rewrites.peepholes import POOL_RULES, TORCH_RULES
 from pyrelay.passes.simplify.algebra import LAWS
 from pyrelay.passes.simplify.fold import fold
 from pyrelay.passes.simplify.rules import Rule, Site, apply_rules
@@ -35,7 +35,6 @@ RULES: Final = (
     *(Applied(rule, fold) for rule in LAWS),
     *(Applied(r, lambda m: apply_rules(m, TORCH_RULES), 1e-6) for r in TORCH_RULES),
     *(Applied(r, lambda m: apply_rules(m, POOL_RULES)) for r in POOL_RULES),
-    *(Applied(r, lambda m: apply_rules(m, ROW_RULES), 1e-5) for r in ROW_RULES),
     *(Applied(r, lambda m: apply_rules(m, NORM_RULES), 1e-5) for r in NORM_RULES),
 )
 every_rule = pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule.statement)

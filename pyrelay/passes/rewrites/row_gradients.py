@@ -1,0 +1,344 @@
+"""Gradients that are rows of a table, as these rows with their numbers.
+
+The gradient of a table is zero but for the rows that a program reads. Each place that reads rows
+adds to it: by `embedding_grad` a table of zeros with rows added at their numbers, by
+`index_accumulate` and `scatter_add` rows at their numbers in the gradient so far. Where an update
+or a script takes the gradient, all of these are one `embedding_grad` of all rows with all numbers,
+of which the update takes the rows (`in_place`, `low_rank_gradients`). A table that is read as a
+whole as well has a dense gradient.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, TypeAlias, final
+
+from ...analysis.bindings import definitions, uses
+from ...ir.dims import ONE, Dim, product, sum_of
+from ...ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    LetBlock,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.module import Module
+from ...ir.op import Op
+from ...ir.traverse import rewrite
+from ...ir.types import DType, DTypeKind, SizeType, TensorType, TupleType, Type, int64
+from ...ir.verify import Stage
+from ...operators.builder import Builder, Value
+from ...operators.composite.optim import adam_step, momentum_step, sgd_step
+from ...operators.primitive.arithmetic import add, divide, multiply, negative
+from ...operators.primitive.create import full, zeros, zeros_like
+from ...operators.primitive.embedding import embedding_grad
+from ...operators.primitive.gathering import scatter_add
+from ...operators.primitive.index import from_start, index_accumulate
+from ...operators.primitive.join import cat
+from ...operators.primitive.view import expand
+from ..base import Context, Opaque, Pass, nothing_opaque
+from .low_rank_gradients import gradients_at
+
+FEWEST: Final = 64
+"""A table of at most so many rows has a dense gradient where its rows are read one by one: moving
+it as a whole takes less time than to put the rows side by side."""
+
+STEPS: Final = (sgd_step, momentum_step, adam_step)
+"""Steps of optimisers; each takes the gradient as its second operand."""
+
+JOINED: Final = (add, multiply, divide, negative, embedding_grad, index_accumulate, scatter_add)
+"""The operators of gradients that are made one."""
+
+_ROW: Final = (("int", 0),)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows that are added to a table, with their numbers, which may count from the end. `scales`
+    are the calls that multiply them by numbers afterwards, the last first."""
+
+    rows: Expr
+    numbers: Expr
+    from_end: bool
+    scales: tuple[Call, ...] = ()
+
+    def count(self, table: TensorType) -> Dim:
+        """Return how many rows of a table they are."""
+        ty = type_of(self.rows)
+        assert isinstance(ty, TensorType)
+        return product(ty.shape[: ty.rank - table.rank + 1])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cotangent:
+    """A cotangent of a table as a sum: of rows, and of `rest`, which may be anything."""
+
+    rows: tuple[Rows, ...]
+    rest: tuple[Expr, ...]
+
+
+def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> Cotangent:
+    """Return what a cotangent is the sum of; `known` are the values of the variables around, and
+    `counts` how often each is used."""
+    found: list[Rows] = []
+    rest: list[Expr] = []
+    pending: list[tuple[Expr, tuple[Call, ...]]] = [(var, ())]
+    while pending:
+        atom, scales = pending.pop()
+        value = known.get(atom)
+        terms = _terms(value, known) if counts[atom] == 1 else None
+        if terms is None:
+            rest += [] if is_zero(value) else [atom]
+            continue
+        rows, summands, scale = terms
+        found += [replace(r, scales=scales) for r in rows]
+        scales = scales if scale is None else (*scales, scale)
+        pending += [(summand, scales) for summand in reversed(summands)]
+    return Cotangent(tuple(reversed(found)), tuple(rest))
+
+
+_Terms = tuple[tuple[Rows, ...], tuple[Expr, ...], Call | None]
+"""Rows, what they are added to, and the call that multiplies this by a number."""
+
+
+def _terms(value: Expr | None, known: Mapping[Expr, Expr]) -> _Terms | None:
+    """Return what a value adds up; None if it is no sum of rows and tables."""
+    if not isinstance(value, Call) or not isinstance(value.ty, TensorType):
+        return None
+    match value.callee, value.args:
+        case callee, (rows, numbers) if callee is embedding_grad:
+            return (Rows(rows, numbers, from_end=False),), (), None
+        case callee, (table, _, _) if callee in (index_accumulate, scatter_add):
+            rows = added_rows(value, known)
+            return None if rows is None else ((rows,), (table,), None)
+        case callee, (left, right) if callee is add and type_of(left) == type_of(right):
+            return (), (left, right), None
+        case callee, (table, *numbers) if callee in (multiply, divide, negative):
+            is_scaled = table.ty == value.ty and all(_is_number(n) for n in numbers)
+            return ((), (table,), value) if is_scaled else None
+        case _:
+            return None
+
+
+def added_rows(call: Call, known: Mapping[Expr, Expr]) -> Rows | None:
+    """Return the rows that a call adds to its first operand, if it adds just rows."""
+    found = _indexed(call, known) if call.callee is index_accumulate else _scattered(call, known)
+    if found is None:
+        return None
+    numbers, shape = found
+    table = type_of(call.args[0])
+    assert isinstance(table, TensorType)
+    is_whole = type_of(call.args[2]) == TensorType((*shape, *table.shape[1:]), table.dtype)
+    return Rows(call.args[2], numbers, call.callee is index_accumulate) if is_whole else None
+
+
+_Numbers = tuple[Expr, tuple[Dim, ...]]
+"""The numbers of rows, and the shape in which the rows stand."""
+
+
+def _indexed(call: Call, known: Mapping[Expr, Expr]) -> _Numbers | None:
+    places, made = call.args[1], known.get(call.args[1])
+    types = type_of(places)
+    if call.attrs["spec"] != _ROW or not isinstance(types, TupleType):
+        return None
+    (ty,) = types.fields
+    if isinstance(ty, SizeType):
+        ty = TensorType((), int64)
+    if not isinstance(ty, TensorType) or not _is_integer(ty):
+        return None
+    is_made = isinstance(made, Tuple)
+    return made.fields[0] if is_made else TupleGet(places, 0, ty, span=call.span), ty.shape
+
+
+def _is_integer(ty: TensorType) -> bool:
+    return isinstance(ty.dtype, DType) and ty.dtype.kind is DTypeKind.INT
+
+
+def _scattered(call: Call, known: Mapping[Expr, Expr]) -> _Numbers | None:
+    """Return the numbers of rows where each place of a row has the number of the row."""
+    places = call.args[1]
+    ty, made = type_of(places), known.get(places)
+    assert isinstance(ty, TensorType)
+    if call.attrs["dim"] not in (0, -ty.rank):
+        return None
+    if ty.rank == 1:
+        return places, ty.shape
+    if not isinstance(made, Call) or made.callee is not expand:
+        return None
+    source = type_of(made.args[0])
+    is_column = isinstance(source, TensorType) and source.shape == (
+        ty.shape[0],
+        *(ONE for _ in ty.shape[1:]),
+    )
+    return (made.args[0], ty.shape[:1]) if is_column else None
+
+
+def is_zero(value: Expr | None) -> bool:
+    """Return whether a value is a tensor of zeros that is made."""
+    if not isinstance(value, Call):
+        return False
+    return value.callee in (zeros, zeros_like) or (
+        value.callee is full and value.attrs["fill_value"] == 0
+    )
+
+
+def _is_number(atom: Expr) -> bool:
+    return isinstance(atom.ty, TensorType) and atom.ty.rank == 0
+
+
+def side_by_side(builder: Builder, found: Sequence[Rows], table: TensorType) -> tuple[Value, Value]:
+    """Return all rows of a table one after the other, and their numbers, counted from the start."""
+    pairs = [_flat(builder, rows, table) for rows in found]
+    if len(pairs) == 1:
+        return pairs[0]
+    rows, numbers = (builder.tuple(side) for side in zip(*pairs, strict=True))
+    return cat(rows, dim=0), cat(numbers, dim=0)
+
+
+def _flat(builder: Builder, found: Rows, table: TensorType) -> tuple[Value, Value]:
+    rows, numbers = builder.value(found.rows), builder.value(found.numbers)
+    for call in reversed(found.scales):
+        assert isinstance(call.callee, Op)
+        rows = builder.call(call.callee, (rows, *map(builder.value, call.args[1:])), call.attrs)
+    if found.from_end:
+        numbers = from_start(numbers, table.shape[0])
+    return flat_rows(rows, numbers, table.rank - 1)
+
+
+def flat_rows(rows: Value, numbers: Value, rank: int) -> tuple[Value, Value]:
+    """Return rows, which are tensors of a rank, one after the other, with their numbers."""
+    row = rows.shape[rows.rank - rank :]
+    count = product(rows.shape[: rows.rank - rank])
+    return rows.reshape(count, *row), numbers.reshape(count).cast(int64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GatherRows(Pass):
+    """Return each gradient of a table as one, of all rows that are read of it."""
+
+    name: ClassVar = "gather-rows"
+    needs: ClassVar = Stage.DERIVED
+    path: tuple[int, ...] | None = None
+    """Where the gradients are in the result of the entry, if a script takes them as rows."""
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return gather_rows(module, context.entry, self.path, context.opaque)
+
+
+def gather_rows(
+    module: Module,
+    entry: str,
+    path: tuple[int, ...] | None = None,
+    opaque: Opaque = nothing_opaque,
+) -> Module:
+    """Return the module, in A-normal form and without transforms, with gradients of tables that
+    updates take, or that the entry gives at a path, each as one `embedding_grad`."""
+    if any(map(opaque, JOINED)):
+        return module
+    changed: dict[str, Function] = {}
+    for name, function in module.functions.items():
+        known, counts = definitions(function), uses(function)
+        found: dict[Var, tuple[Rows, ...]] = {}
+        for var in wanted(function, path if name == entry else None):
+            parts = cotangent(var, known, counts)
+            value = known.get(var)
+            is_one = isinstance(value, Call) and value.callee is embedding_grad
+            if not is_one and are_fewer(parts, var.ty):
+                found[var] = parts.rows
+        if found:
+            changed[name] = _rewritten(function, found)
+    return module.with_functions(changed) if changed else module
+
+
+def wanted(function: Function, path: tuple[int, ...] | None) -> list[Var]:
+    """Return the gradients that steps of optimisers take, and those that a function gives at a
+    path of its result."""
+    found: dict[Var, None] = {}
+    for value in definitions(function).values():
+        match value:
+            case Call(callee, (_, Var() as grad, *_)) if callee in STEPS:
+                found[grad] = None
+            case _:
+                pass
+    return [*found, *(gradients_at(function, path) if path is not None else ())]
+
+
+Result: TypeAlias = tuple[Var, tuple[int, ...]]
+"""A part of what a call of a function gives: the variable of the result, and the path to it."""
+
+
+def wanted_results(function: Function, path: tuple[int, ...] | None) -> frozenset[Result]:
+    """Return the results of calls that gradients of tables are made of, and of rows alone beside:
+    where they are rows as well, so is the gradient."""
+    known, counts = definitions(function), uses(function)
+    found: set[Result] = set()
+    for var in wanted(function, path):
+        parts = cotangent(var, known, counts)
+        results = [_result(a, known) if counts[a] == 1 else None for a in parts.rest]
+        if _is_large(var.ty) and None not in results:
+            found.update(r for r in results if r is not None)
+    return frozenset(found)
+
+
+def _result(atom: Expr, known: Mapping[Expr, Expr]) -> Result | None:
+    path: tuple[int, ...] = ()
+    while isinstance(atom, Var):
+        match known.get(atom):
+            case TupleGet(inside, index):
+                atom, path = inside, (index, *path)
+            case Call(GlobalVar()):
+                return atom, path
+            case _:
+                return None
+    return None
+
+
+def _is_large(table: Type | None) -> bool:
+    """Return whether a tensor has enough rows, as far as is known, that some of them are few."""
+    if not isinstance(table, TensorType) or not table.rank:
+        return False
+    count = table.shape[0].constant
+    return count is None or count > FEWEST
+
+
+def are_fewer(parts: Cotangent, table: Type | None) -> bool:
+    """Return whether a cotangent is rows alone, and fewer than those of the table as far as is
+    known."""
+    if not parts.rows or parts.rest or not _is_large(table):
+        return False
+    assert isinstance(table, TensorType)
+    count, all_rows = sum_of(r.count(table) for r in parts.rows).constant, table.shape[0].constant
+    return count is None or all_rows is None or count < all_rows
+
+
+def _rewritten(function: Function, found: Mapping[Var, tuple[Rows, ...]]) -> Function:
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, LetBlock):
+            return node
+        bindings: list[Binding] = []
+        for binding in node.bindings:
+            rows = found.get(binding.var)
+            bindings += [binding] if rows is None else _as_one(binding, rows)
+        return replace(node, bindings=tuple(bindings))
+
+    return replace(function, body=rewrite(function.body, change))
+
+
+def _as_one(binding: Binding, found: Sequence[Rows]) -> list[Binding]:
+    table, builder = type_of(binding.var), Builder(binding.value.span)
+    assert isinstance(table, TensorType)
+    operands = tuple(v.atom for v in side_by_side(builder, found, table))
+    attrs = {"num_embeddings": table.shape[0]}
+    call = Call(embedding_grad, operands, attrs, ty=table, span=binding.value.span)
+    return [*builder.bindings, replace(binding, value=call)]
