@@ -38,7 +38,7 @@ from .loops import indented
 from .operands import USUAL, Operands
 from .product_loops import ProductLoops, tile_loop
 from .reduced_sums import PLACE, are_last, write_beside, write_rows_of_sums
-from .sides import Columns, Side
+from .sides import Columns, Rows, Side
 from .tiles import Tiles, tile_shape
 from .transposed import (
     COLUMNS,
@@ -118,7 +118,7 @@ class _Contraction:
         transposes = has_tiles and not self._keeps and self._may_transpose(pairs)
         size = self._tile_size(has_library=bool(rooms), transposes=transposes)
         sides = [
-            (a, self._operands.columns(s, a, b, transposes=transposes))
+            (self._operands.rows(s, a), self._operands.columns(s, a, b, transposes=transposes))
             for s, (a, b) in zip(plan.sums, pairs, strict=True)
         ]
         self._tiles(sides, rooms, stores, kept, size, transposes=transposes)
@@ -204,7 +204,7 @@ class _Contraction:
 
     def _tiles(
         self,
-        sides: Sequence[tuple[Side, Columns]],
+        sides: Sequence[tuple[Rows, Columns]],
         rooms: Sequence[str],
         stores: Sequence[Store],
         kept: Mapping[Term, Term],
@@ -259,7 +259,7 @@ class _Contraction:
     def _sums_of_tile(
         self,
         names: Sequence[str],
-        sides: Sequence[tuple[Side, Columns]],
+        sides: Sequence[tuple[Rows, Columns]],
         rooms: Sequence[str],
         *,
         transposes: bool,
@@ -273,7 +273,7 @@ class _Contraction:
             count = loops.size(loops.count(made.along))
             calls += self._tile.sums(name, *pair, count, total, loops.batch)
             if transposes:
-                across += self._tile.transposed_sums(name, *pair, count, loops.batch)
+                across += self._tile.transposed_sums(name, pair[1], count, loops.batch)
         if transposes:
             calls = [
                 f"if ({IS_TRANSPOSED}) {{",
@@ -295,7 +295,7 @@ class _Contraction:
             assert second.side is not None
             count = loops.size(loops.count(made.along))
             to = f"{room} + {at}, {columns}, {int(room in rooms[: len(products)])}"
-            products.append(product(c, loops.batch, (first, second.side), count, to))
+            products.append(product(c, loops.batch, (first.side, second.side), count, to))
         if not self._has_rest:
             products.append("continue;")
         return [

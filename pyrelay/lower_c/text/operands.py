@@ -10,17 +10,21 @@ from ...kernels.calling import Read
 from ...kernels.plans.contraction import Sum
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
+from ..math import element_of
 from .cost import cost_of
 from .emit import BY_LIBRARY, IS_PACKED
 from .kernel import Kept
 from .loops import indented
 from .product_loops import ProductLoops, loop
-from .sides import Columns, Side, fewest_packed, is_readable
+from .sides import LONG, Columns, Rows, Side, fewest_packed, is_readable
 from .tiles import Tiles
 from .transposed import IS_TRANSPOSED
 
 USUAL: Final = 256
 """A count that only the call knows."""
+
+_AT_ONCE: Final = 8
+"""So many panels of rows are packed side by side, from elements that lie one behind the other."""
 
 
 @final
@@ -50,6 +54,46 @@ class Operands:
         rows where a call has few."""
         packed = self._packed(self._terms(made)[1], made.along, side, rows if transposes else None)
         return Columns(packed, side)
+
+    def rows(self, made: Sum, side: Side) -> Rows:
+        """Return the rows of a sum; write the pass that packs those which lie across what is
+        summed, where that has many places."""
+        loops, code = self._loops, self._loops.code
+        count = loops.count(made.along)
+        if side.along.text == "1" or side.own.text != "1":
+            return Rows(side)
+        if count.constant is not None and count.constant <= LONG:
+            return Rows(side)
+        high, (batch, rows, _) = self._tiles.rows, loops.shape
+        panels = (rows + (high - 1)) // high
+        pointer = loops.room((batch, panels * high, count), "rows_at")
+        packs = code.fresh("packs")
+        has_route = f"!{BY_LIBRARY} && " if code.route is not None else ""
+        code.compute("int", packs, f"{has_route}{loops.size(count)} > {LONG}")
+        place, c = loops.along[made.along], element_of(loops.dtype).c
+        panel = f"({loops.batch} * {loops.inner(panels)} + panel + u) * {loops.inner(count)}"
+        lines = [
+            f"for (int64_t panel = begin; panel < end; panel += {_AT_ONCE}) {{",
+            f"    const int64_t several = relay_least_i64(end - panel, {_AT_ONCE});",
+            f"    {loop(loops.batch, loops.size(batch))}",
+            f"        {loop(place, loops.size(count))}",
+            "            for (int64_t u = 0; u < several; u++) {",
+            f"                const int64_t first = (panel + u) * {high};",
+            f"                const {c} *p = {side.at(loops.batch, 'first')} + "
+            f"{place} * {side.along.inside(7)};",
+            f"                {c} *to = {pointer} + ({panel} + {place}) * {high};",
+            f"                const int64_t last = {loops.size(rows)} - first - 1;",
+            f"                if (last >= {high - 1}) memcpy(to, p, {high} * sizeof *p);",
+            f"                else for (int64_t row = 0; row < {high}; row++) "
+            "to[row] = p[relay_least_i64(row, last)];",
+            "            }",
+            "        }",
+            "    }",
+            "}",
+        ]
+        cost = (batch * count).constant or USUAL
+        code.loop(f"_{pointer}", f"{packs} ? {loops.size(panels)} : 0", cost, lines)
+        return Rows(side, pointer, packs)
 
     def _terms(self, made: Sum) -> tuple[Term, Term]:
         """Return the element of each operand of a sum, that with the rows first."""

@@ -10,6 +10,10 @@ from ...kernels.plans.text import Text
 FEW: Final = 16
 """With fewer rows columns that lie along what is summed are not packed."""
 
+LONG: Final = 256
+"""Rows that lie across what is summed are packed where it has more places: their elements for one
+tile lie in as many lines of memory, which a cache would have to keep."""
+
 _MORE: Final = 512
 """With fewer rows columns that lie one behind the other are not packed."""
 
@@ -36,6 +40,17 @@ class Side:
     def at(self, batch: str, place: str) -> str:
         """Return the address of a row or column for a place of the batch."""
         return f"{self.pointer} + {batch} * {self.batch.inside(7)} + {place} * {self.own.inside(7)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a sum: where they lie, and where a call packs them, tile by tile, if they do not
+    lie along what is summed and `packs` is true."""
+
+    side: Side
+    packed: str = ""
+    packs: str = ""
 
 
 @final

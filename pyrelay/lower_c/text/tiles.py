@@ -18,7 +18,7 @@ from ..math import Target, element_of
 from ..products.tiles import registers
 from .emit import KernelText
 from .loops import indented
-from .sides import Columns, Side, fewest_packed
+from .sides import Columns, Rows, fewest_packed
 from .transposed import COLUMNS, Transposed
 
 FEWER: Final = 4
@@ -64,7 +64,7 @@ class Tiles:
         return self.vectors * self.code.lanes
 
     def sums(
-        self, name: str, first: Side, second: Columns, count: Text, total: Text, batch: str
+        self, name: str, rows: Rows, second: Columns, count: Text, total: Text, batch: str
     ) -> list[str]:
         """Return the lines that store the sums of `count` products of a tile under a name, of
         which `total` rows there are in all."""
@@ -72,18 +72,24 @@ class Tiles:
         panel = f"{batch} * tiles_n + panel"
         q = f"{second.packed} + ({panel}) * {count.inside(7)} * {width}"
         tile = f"{self.code.function_name}_tile"
-        given = f"p, {first.own}, {first.along}, q, {width}, {count}, {name}"
+        first, from_p = rows.side, rows.side.at(batch, "first")
+        steps = f"{first.own}, {first.along}"
+        if rows.packs:
+            place = f"({batch} * tiles_m + first / {self.rows}) * {count.inside(7)} * {self.rows}"
+            from_p = f"{rows.packs} ? {rows.packed} + {place} : {from_p}"
+            steps = f"1, {rows.packs} ? {self.rows} : {first.along}"
+        given = f"p, {steps}, q, {width}, {count}, {name}"
         packed = [
             f"if (rows == 1) {tile}_1({given}, rows, columns);",
             f"else if (rows <= {FEWER}) {tile}_{FEWER}({given}, rows, columns);",
             f"else {tile}({given}, rows, columns);",
         ]
-        head = f"const {element} *p = {first.at(batch, 'first')};"
+        head = f"const {element} *p = {from_p};"
         if second.side is None:
             return ["{", f"    {head}", f"    const {element} *q = {q};", *indented(packed), "}"]
         side, kind = second.side, second.side.kind
         step = side.own if kind == "turned" else side.along
-        given = f"p, {first.own}, {first.along}, {side.at(batch, 'column')}, {step}, {count}"
+        given = f"p, {steps}, {side.at(batch, 'column')}, {step}, {count}"
         unpacked = [f"{tile}_{kind}({given}, {name}, rows, columns);"]
         if kind == "edge":
             unpacked = [
@@ -103,9 +109,7 @@ class Tiles:
             "}",
         ]
 
-    def transposed_sums(
-        self, name: str, first: Side, second: Columns, count: Text, batch: str
-    ) -> list[str]:
+    def transposed_sums(self, name: str, second: Columns, count: Text, batch: str) -> list[str]:
         """Return the lines that store the sums of a tile of the transposed result under a name."""
         code, shape, side = self.code, self.transposed, second.side
         assert side is not None

@@ -75,6 +75,16 @@ def test_parameters_are_updated_by_their_gradients() -> None:
     check(UPDATES, torch.randn(11, 18), torch.randn(11, 23), torch.randn(18, 23), torch.randn(18))
 
 
+@pytest.mark.parametrize(("count", "rows"), [(256, 18), (257, 5), (300, 150)])
+def test_rows_across_long_sums_are_packed(count: int, rows: int) -> None:
+    source = """def @gradient[N: Dim, K: Dim, M: Dim](
+        %g: Tensor[(N, M), float32], %x: Tensor[(N, K), float32]) {
+        let %t = transpose(%g, dim0=0, dim1=1);
+        matmul(%t, %x)
+    }"""
+    check(source, torch.randn(count, rows), torch.randn(count, 23))
+
+
 NORMALISED = """def @normalised[N: Dim, K: Dim](
     %x: Tensor[(N, K), float32], %w: Tensor[(WIDTH, K), float32]) {
     let %t = transpose(%w, dim0=0, dim1=1);
