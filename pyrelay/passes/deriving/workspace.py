@@ -3,6 +3,8 @@ once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, final
 
 from ...ir.expr import Transform
@@ -10,8 +12,21 @@ from .callgraph import CallGraph
 from .cotangents.adt_cotangents import Border
 from .cotangents.cells import CellUse, Shadows
 from .cotangents.cotangents import Cotangents
+from .deriver import Wanted
 from .leaves import Leaves
 from .store import Store
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Makes functions that rules of mapped functions are written of."""
+
+    mapped: Callable[[Wanted], str]
+    """Returns the function that a `vmap` stands for."""
+    pulled: Callable[[str, tuple[int, ...]], str]
+    """Returns the function from the parameters of one and a cotangent of its result to the
+    cotangents of some of the parameters."""
 
 
 @final
@@ -26,6 +41,10 @@ class Workspace:
         self.graph: Final = CallGraph(store, self.leaves)
         self.cell_use: Final = CellUse(store)
         self.shadows: Final = Shadows(store, self.leaves)
+        self.makers: Makers | None = None
+        """What makes the derivatives of mapped functions, where these are to be maps."""
+        self.mapped: Final[dict[str, Wanted]] = {}
+        """The ruled functions of such mapped functions, and the transform of each."""
         self.unruled: Final[dict[str, Transform]] = {}
         """The functions for a batch that follow the body of a function, by its rule."""
 

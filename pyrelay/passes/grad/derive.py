@@ -27,6 +27,7 @@ from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward
 from .instances import Instance
 from .layout import Layout
+from .mapped_rules import completed
 from .recomputation import Recomputation, obstacle
 from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
@@ -102,9 +103,18 @@ class _Derivation:
         elif rule.rule is Rule.CUSTOM_JVP:
             found = yield self._transposed(instance)
         else:
-            found = RuledDerivation(self.space, instance).derive()
+            found = RuledDerivation(self.space, instance, self._whole(instance, rule)).derive()
         self.problems.extend(p for p in found if p not in self.problems)
         return instance
+
+    def _whole(self, instance: Instance, rule: Transform) -> Transform:
+        """Return a rule with its functions, which those of mapped functions are given here."""
+        if instance.source not in self.space.mapped:
+            return rule
+        params = self.space.store.functions[instance.source].params
+        places = [i for i, p in enumerate(params) for _ in self.space.leaves.of(type_of(p))]
+        varied = tuple(dict.fromkeys(places[leaf] for leaf in bits(instance.varied)))
+        return completed(self.space, instance.source, rule, varied)
 
     def _transposed(self, instance: Instance) -> Steps[tuple[Problem, ...]]:
         """Fill in the instance of a function with a rule for forward mode; give the mistakes."""

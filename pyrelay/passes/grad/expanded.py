@@ -78,6 +78,19 @@ class ReverseMode:
         self._store.functions[name] = made
         return name
 
+    def pulled(self, function: str, wrt: tuple[int, ...]) -> str:
+        """Define the derivative of a first-order function in some parameters as one function; give
+        its name.
+
+        It takes the parameters of the function and a cotangent of its result, and returns a tuple
+        of the cotangents of the parameters `wrt`, in the user's own types.
+        """
+        name = self._store.function_name(f"{function}_pulled")
+        wanted = Wanted(Rule.VJP, function, 0, Differentiation(wrt, single=False))
+        made = _Wrapper(self._derivation, self._border, wanted, name).pulled()
+        self._store.functions[name] = made
+        return name
+
     def name(self, wanted: Wanted) -> str:
         """Return the name of the function that a transform stands for."""
         if wanted not in self._known:
@@ -131,6 +144,17 @@ class _Wrapper:
         given = [Var(builder.names.fresh("g"), leaf, span=builder.span) for leaf in leaves]
         result = self._gradients(instance, residual, builder, dict(enumerate(given)))
         return self._made((*self._params, *given), result)
+
+    def pulled(self) -> Function:
+        """Return the function from the parameters and a cotangent of the result to the cotangents
+        of the parameters in `wrt`."""
+        builder, name = self._builder, self._wanted.function
+        instance = run(self._derivation.instance(name, self._varied(), self._useful()))
+        _, residual = self._forward(instance)
+        g = Var(builder.names.fresh("g"), self._value_type, span=builder.span)
+        leaves = self._border.incoming(builder, builder.value(g), self._value_type)
+        result = self._gradients(instance, residual, builder, dict(enumerate(leaves)))
+        return self._made((*self._params, g), result)
 
     def _made(self, params: tuple[Var, ...], result: Value) -> Function:
         function, ty, builder = self._function, result.ty, self._builder

@@ -16,11 +16,11 @@ from ...operators.builder import Builder, Value
 from ..deriving.copying import Copier
 from ..deriving.cotangents.masks import bits
 from ..deriving.instantiation import match_types, type_arguments
-from ..deriving.ruled import rule_of
 from ..deriving.tangent_rules import captured_is_varied
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
+    from ...ir.expr import Transform
     from ..deriving.workspace import Workspace
     from .instances import Instance
 
@@ -67,10 +67,8 @@ def transposed_rule(space: Workspace, instance: Instance, inner: Instance) -> No
 class RuledDerivation:
     """Makes the forward and the backward function of one ruled function."""
 
-    def __init__(self, space: Workspace, instance: Instance) -> None:
+    def __init__(self, space: Workspace, instance: Instance, rule: Transform) -> None:
         function = space.store.functions[instance.source]
-        rule = rule_of(function)
-        assert rule is not None
         self._space: Final = space
         self._store: Final = space.store
         self._leaves: Final = space.leaves

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.bindings import definitions
 from ...analysis.call_graph import CallGraph, callees, reachable
+from ...diagnostics.catalogue.batching import CannotBatch
 from ...diagnostics.catalogue.derivatives import RuleOfBatch
 from ...diagnostics.catalogue.gradient import (
     DifferentiatesItself,
@@ -48,7 +49,7 @@ from ..deriving.ruled import (
     without_rules,
 )
 from ..deriving.store import Store
-from ..deriving.workspace import Workspace
+from ..deriving.workspace import Makers, Workspace
 from ..forward import ForwardMode
 from ..grad import ReverseMode
 from ..vmap import Vectorizer
@@ -85,6 +86,9 @@ def expand_transforms(
         return _without_rules(module)
     expansion = _Expansion(module, opaque, at_once)
     expansion.run()
+    if any(isinstance(p, CannotBatch) for p in expansion.problems):
+        expansion = _Expansion(module, opaque, at_once, are_maps_kept=True)
+        expansion.run()
     if expansion.problems and _has_jacobians(module):
         expansion = _Expansion(module, opaque, one_by_one)
         expansion.run()
@@ -150,9 +154,12 @@ class _Site:
 
 @final
 class _Expansion:
-    """One run over one module."""
+    """One run over one module. If `are_maps_kept`, the derivatives of functions that `vmap` makes
+    are maps too, where their code could not be mapped once more."""
 
-    def __init__(self, module: Module, opaque: Opaque, along: Along) -> None:
+    def __init__(
+        self, module: Module, opaque: Opaque, along: Along, *, are_maps_kept: bool = False
+    ) -> None:
         self._along: Final = along
         self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
@@ -160,6 +167,10 @@ class _Expansion:
         """Derived functions in which something is missing that is among the problems."""
         self._space: Final = Workspace(self.store)
         self._derivers: Final = {make: make(self._space) for make in DERIVERS.values()}
+        if are_maps_kept:
+            reverse = self._derivers[ReverseMode]
+            assert isinstance(reverse, ReverseMode)
+            self._space.makers = Makers(self._derivers[Vectorizer].name, reverse.pulled)
         self._first_order: Final[set[str]] = set()
         self._waiting: list[_Site] = []
         self._brought: Final[set[str]] = set()
@@ -297,8 +308,9 @@ class _Expansion:
             return None
         if deriver.problems:
             self._incomplete.add(name)
-        self.problems.extend(deriver.problems)
-        deriver.problems.clear()
+        for each in self._derivers.values():  # they ask each other
+            self.problems.extend(each.problems)
+            each.problems.clear()
         return name
 
     def _make_first_order(self, name: str) -> None:

@@ -8,46 +8,40 @@ until no assumption fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.call_graph import reachable
-from ...analysis.dim_availability import shown, sizes_in
+from ...analysis.dim_availability import sizes_in
 from ...diagnostics.catalogue.batching import BatchedResult
 from ...diagnostics.diagnostic import Problem
-from ...ir.derived_types.batch_dims import axes_of, with_batch
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Batching, Call, Expr, Function, Rule, Var, type_of
+from ...ir.expr import Call, Expr, Function, Rule, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import post_order, run
 from ...ir.types import (
     FnType,
     RefType,
     SizeType,
-    TensorType,
-    TupleType,
     Type,
     as_arguments,
 )
 from ...operators.builder import Builder, Value
-from ...operators.host.failing import check
 from ...operators.host.shadow import shadow
-from ...operators.host.sizes import as_size
-from ...operators.primitive.compare import greater_equal
-from ...operators.primitive.view import permute
 from ..deriving.cotangents.cells import without_sizes
-from ..deriving.deriver import Wanted, own_params, plain_name
+from ..deriving.deriver import Wanted, plain_name
 from ..deriving.ruled import rule_of, without_rules
 from .body import Body
+from .derivable import has_lanes, ruled, with_floats_batched
 from .frame import Frame
 from .masks import Mask, is_any, joined
 from .mixtures import Mixtures
 from .pairs import Mapped, Pairs
+from .wrapper import Wrapper
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-    from ...ir.transforms import Axes
     from ..deriving.workspace import Workspace
 
 
@@ -67,6 +61,7 @@ class Vectorizer:
     def __init__(self, workspace: Workspace) -> None:
         self.problems: list[Problem] = []
         store = self._store = workspace.store
+        self._space: Final = workspace
         self._unruled: Final = workspace.unruled
         self._plain: Final[dict[str, Function]] = {}
         """The ruled functions without their rules."""
@@ -74,6 +69,8 @@ class Vectorizer:
         self._forms: Final = self._batches.forms
         self._pairs: Final = Pairs(self, self._batches, store)
         self._known: Final[dict[Wanted, str]] = {}
+        self._rules: Final[dict[Wanted, str]] = {}
+        """The ruled functions of maps of all floats."""
         self._mapped: Final[dict[str, Mapped]] = {}
         """The functions that `vmap` has made."""
         self._by_pairs: Final[set[str]] = set()
@@ -99,9 +96,10 @@ class Vectorizer:
     def name(self, wanted: Wanted) -> str:
         """Return the name of the function that a transform stands for, defined once."""
         if wanted not in self._known:
-            name = self._store.function_name(f"{wanted.function}_vmap")
+            name = self._direct(wanted)
+            if self._space.makers is not None and has_lanes(self._space, name):
+                name = self._derivable(wanted) or name
             self._known[wanted] = name
-            self._store.functions[name] = self._wrapper(wanted, name)
         return self._known[wanted]
 
     # What the code of one function asks.
@@ -171,7 +169,9 @@ class Vectorizer:
         for each, function in written.items():
             self._store.functions[self._names[each]] = function
             rule = rule_of(self._store.functions[each.function])
-            if rule is not None and rule.rule is not Rule.CHECKPOINT:
+            if rule is None or each.function in self._space.mapped:
+                continue
+            if rule.rule is not Rule.CHECKPOINT:
                 self._unruled[self._names[each]] = rule
         self.problems += self._found
         return self._results[key]
@@ -243,105 +243,48 @@ class Vectorizer:
 
     # The function that takes arguments with the batch at any axis.
 
-    def _wrapper(self, wanted: Wanted, name: str) -> Function:
-        function, options = self._store.functions[wanted.function], wanted.options
-        assert isinstance(options, Batching)
-        span = function.span.derived(f"vmap of `{plain_name(wanted.function)}`")
-        names = Names(p.name for p in function.type_params)
-        size = names.fresh("batch")
-        builder, count = Builder(span, names), Dim.of(size)
-        own = own_params(function, wanted)
-        axes = (*(None,) * wanted.captures, *options.axes(len(own)))
-        params: list[Var] = []
-        args: list[Value] = []
-        masks: list[Mask] = []
-        parts: list[tuple[Value, Type, Mask]] = []
-        for param, each in zip(function.params, axes, strict=True):
-            ty = type_of(param)
-            new = Var(names.fresh(param.name), with_batch(ty, each, count, {}), span=param.span)
-            params.append(new)
-            masks.append(self._mask(ty, each))
-            parts.append((builder.value(new), ty, masks[-1]))
-            args.append(_to_front(builder.value(new), ty, each))
-        key = _Key(wanted.function, tuple(masks))
+    def _direct(self, wanted: Wanted) -> str:
+        """Define the function that calls that of a batch; give its name."""
+        function = self._store.functions[wanted.function]
+        name = self._store.function_name(f"{wanted.function}_vmap")
+        wrapper = Wrapper(self._batches, function, wanted)
+        key = _Key(wanted.function, tuple(wrapper.masks))
         batched, _ = self.callee(wanted.function, key.masks)
         mask = self._define(key) if key not in self._done else self._results[key]
-        self._mapped[name] = Mapped(name, key.function, key.masks, batched, options.out_axes)
-        lanes = self._size(builder, count, parts)
-        type_args = (*as_arguments(function.type_params), count)
+        self._mapped[name] = Mapped(name, key.function, key.masks, batched, wrapper.out_axes)
+        if wrapper.out_axes is None and is_any(mask):
+            place = self._places.get(wanted, wrapper.span)
+            self.problems.append(BatchedResult(place, plain_name(wanted.function)))
+        ty = self._forms.type(_result(function), mask, wrapper.count)
+        type_args = (*as_arguments(function.type_params), wrapper.count)
+        value = wrapper.builder.apply(batched, (wrapper.size(), *wrapper.args), ty, type_args)
+        self._store.functions[name] = wrapper.made(name, value, mask)
+        return name
+
+    def _derivable(self, wanted: Wanted) -> str | None:
+        """Define the function that calls the ruled one of a map of all floats; give its name. None
+        where a part of the result has no batch."""
+        inner = with_floats_batched(self._space, wanted)
+        if inner is None:
+            return None
+        if inner not in self._rules:
+            self._rules[inner] = ruled(self._space, inner, self._direct(inner))
+        function = self._store.functions[wanted.function]
+        name = self._store.function_name(f"{wanted.function}_vmap")
+        wrapper = Wrapper(self._batches, function, wanted)
+        wrapper.size()
+        masks = Wrapper(self._batches, function, inner).masks
+        args: list[Value] = []
+        for each in zip(wrapper.args, function.params, wrapper.masks, masks, strict=True):
+            arg, param, mask, full = each
+            args.append(self._batches.widened(arg, type_of(param), mask, full, wrapper.count))
         result = _result(function)
-        ty = self._forms.type(result, mask, count)
-        value = builder.apply(batched, (lanes, *args), ty, type_args)
-        if options.out_axes is None and is_any(mask):
-            self.problems.append(
-                BatchedResult(self._places.get(wanted, span), plain_name(wanted.function))
-            )
-        value = self._from_front(value, result, mask, options.out_axes, count)
-        type_params = (*function.type_params, DimVar(size))
-        types = tuple(type_of(p) for p in params)
-        return Function(
-            tuple(params),
-            builder.block(value),
-            value.ty,
-            type_params,
-            name,
-            function.assumptions,
-            ty=FnType(types, value.ty, type_params),
-            span=span,
-        )
-
-    def _mask(self, ty: Type, axes: Axes) -> Mask:
-        """Return which tensors of a parameter are batched."""
-        if isinstance(ty, TupleType):
-            return tuple(map(self._mask, ty.fields, axes_of(ty, axes)))
-        if isinstance(ty, RefType):
-            return self._forms.none(ty)  # from outside, the same for all elements
-        is_size = isinstance(ty, SizeType)
-        return axes is not None and (is_size or is_any(self._forms.full(ty)))
-
-    def _size(
-        self, builder: Builder, count: Dim, parts: Sequence[tuple[Value, Type, Mask]]
-    ) -> Value:
-        """Return the size of the batch."""
-        if any(count in shown(value.ty) for value, _, _ in parts):
-            return builder.size(count)
-        found = self._batches.size_of_first(parts, builder, count)
-        builder.call(check, (greater_equal(found, 0),), {"message": _UNSIZED})
-        return builder.bind(Call(as_size, (found.atom,), ty=SizeType(count), span=builder.span))
-
-    def _from_front(self, value: Value, ty: Type, mask: Mask, axes: Axes, count: Dim) -> Value:
-        """Return a result with the dim of the batch where axes have it."""
-        if isinstance(ty, TupleType):
-            assert isinstance(mask, tuple)
-            each = enumerate(zip(ty.fields, mask, axes_of(ty, axes), strict=True))
-            fields = [self._from_front(value[i], t, m, a, count) for i, (t, m, a) in each]
-            return value.builder.tuple(fields)
-        if axes is None:
-            return value
-        one = self._batches.uniform_of(value, ty, mask, count)
-        whole = self._batches.widened(one, ty, is_any(mask), self._forms.full(ty), count)
-        if not isinstance(ty, TensorType):
-            return whole
-        assert isinstance(axes, int)
-        place = axes % (ty.rank + 1)
-        order = (*range(1, place + 1), 0, *range(place + 1, ty.rank + 1))
-        return whole if place == 0 else permute(whole, dims=order)
-
-
-_UNSIZED: Final = "the data of a batch hold no tensor that shows its size"
-
-
-def _to_front(value: Value, ty: Type, axes: Axes) -> Value:
-    """Return an argument with the dim of the batch in front."""
-    if isinstance(ty, TupleType):
-        each = enumerate(zip(ty.fields, axes_of(ty, axes), strict=True))
-        return value.builder.tuple([_to_front(value[i], t, a) for i, (t, a) in each])
-    if not isinstance(ty, TensorType) or axes is None:
-        return value
-    assert isinstance(axes, int)
-    place = axes % (ty.rank + 1)
-    order = (place, *(d for d in range(ty.rank + 1) if d != place))
-    return value if place == 0 else permute(value, dims=order)
+        every = self._forms.full(result)
+        ty = self._forms.type(result, every, wrapper.count)
+        type_args = (*as_arguments(function.type_params), wrapper.count)
+        value = wrapper.builder.apply(self._rules[inner], args, ty, type_args)
+        self._store.functions[name] = wrapper.made(name, value, every)
+        return name
 
 
 def _result(function: Function) -> Type:

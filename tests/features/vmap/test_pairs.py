@@ -13,6 +13,9 @@ from tests.features.vmap import test_programs as programs
 from tests.features.vmap import test_structures as structures
 from tests.features.vmap.test_counts import count_of
 
+# `torch.func.jvp` imports what torch itself has deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+
 N, M, K = Dim("N"), Dim("M"), Dim("K")
 D = float64
 Number = Tensor[D, ()]
@@ -192,3 +195,109 @@ def test_data_in_and_gradients_of_data_out() -> None:
 def test_empty_batches_of_batches() -> None:
     for size in ((0, 3), (3, 0)):
         assert twice(programs.steps)(torch.zeros(size, dtype=torch.float64)).shape == size
+
+
+@relay
+def folded(x: Number, w: Number) -> Number:
+    """Return a number by a loop with trips of its own, and an arm of its own."""
+    while relay.abs(x) < 1.0:
+        x = x * 1.7 + w * w
+    return relay.log(x) * w if x > 0.0 else x * x
+
+
+def plainly(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    while x.abs() < 1.0:
+        x = x * 1.7 + w * w
+    return x.log() * w if x > 0.0 else x * x
+
+
+@relay
+def mapped(xs: Tensor[D, (N,)], w: Number) -> Tensor[D, (N,)]:
+    return relay.vmap(folded, in_axes=(0, None))(xs, w) * xs
+
+
+@relay
+def energy(xs: Tensor[D, (N,)], w: Number) -> Number:
+    return (mapped(xs, w) ** 2).sum()
+
+
+def mapped_plainly(xs: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return torch.stack([plainly(x, w) for x in xs]) * xs
+
+
+def energy_plainly(xs: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return (mapped_plainly(xs, w) ** 2).sum()
+
+
+@relay
+def slopes(xs: Tensor[D, (N,)], w: Number) -> Number:
+    by_x, by_w = relay.vmap(relay.grad(folded), in_axes=(0, None))(xs, w)
+    return (by_x * by_w).sum()
+
+
+def slopes_plainly(xs: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    slope = torch.func.grad(plainly, argnums=(0, 1))
+    return sum((torch.mul(*slope(x, w)) for x in xs), torch.zeros((), dtype=torch.float64))
+
+
+WS = torch.tensor([0.3, -0.7], dtype=torch.float64)
+BETWEEN = {
+    "grad": (relay.grad(energy), torch.func.grad(energy_plainly, argnums=(0, 1))),
+    "jacrev": (relay.jacrev(mapped, wrt="xs"), torch.func.jacrev(mapped_plainly)),
+}
+SLOW_BETWEEN = {
+    "grad of grad": (relay.grad(slopes), torch.func.grad(slopes_plainly, argnums=(0, 1))),
+    "jacfwd": (relay.jacfwd(mapped, wrt="xs"), torch.func.jacrev(mapped_plainly)),
+    "hessian": (relay.hessian(energy, wrt="xs"), torch.func.hessian(energy_plainly)),
+}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        *(pytest.param(*pair, id=name) for name, pair in BETWEEN.items()),
+        *(pytest.param(*p, id=n, marks=pytest.mark.slow) for n, p in SLOW_BETWEEN.items()),
+    ],
+)
+def test_derivatives_between_two_batches(ours: Any, theirs: Any) -> None:
+    """A batch around the derivative of a function with a batch inside."""
+    wanted = [theirs(x, w) for x, w in zip(XS, WS, strict=True)]
+    found = relay.vmap(ours)(XS, WS)
+    if isinstance(found, tuple):
+        wanted = tuple(torch.stack(column) for column in zip(*wanted, strict=True))
+    torch.testing.assert_close(found, wanted if isinstance(found, tuple) else torch.stack(wanted))
+
+
+def test_directions_between_two_batches() -> None:
+    found = relay.vmap(relay.jvp(mapped, wrt="xs"))((XS, WS), (XS,))
+    for row, (x, w) in enumerate(zip(XS, WS, strict=True)):
+        wanted = torch.func.jvp(lambda x, w=w: mapped_plainly(x, w), (x,), (x,))
+        torch.testing.assert_close((found[0][row], found[1][row]), wanted)
+
+
+def test_the_number_of_operators_of_derivatives_between_is_independent_of_both_batches() -> None:
+    f = relay.vmap(relay.grad(energy))
+    counts = {count_of(f, XS.repeat(n, m), WS.repeat(n)) for n, m in ((1, 1), (1, 8), (9, 2))}
+    assert len(counts) == 1
+
+
+@relay
+def of_tree(tree: axes.Tree[Tensor[D, (N,)]], w: Number) -> Number:
+    def one(tree: axes.Tree[Number], w: Number) -> Number:
+        found = height(tree) * w
+        return found if found > 1.0 else relay.exp(found) * w
+
+    return relay.vmap(one, in_axes=(0, None))(tree, w).sum()
+
+
+def test_gradients_of_data_between_two_batches() -> None:
+    def tree(xs: torch.Tensor) -> Any:
+        return axes.Node(axes.Leaf(xs), axes.Leaf(-2.0 * xs))
+
+    gradient = relay.grad(of_tree)
+    found, by_w = relay.vmap(gradient)(tree(XS), WS)
+    for row, (x, w) in enumerate(zip(XS, WS, strict=True)):
+        slope, own = gradient(tree(x), w)
+        torch.testing.assert_close(found.left.value[row], slope.left.value)
+        torch.testing.assert_close(found.right.value[row], slope.right.value)
+        torch.testing.assert_close(by_w[row], own)
