@@ -130,6 +130,7 @@ GENERATED: Final[tuple[Op, ...]] = (
     debugging.debug_line,
     debugging.debug_local,
     descent.descend_in_place,
+    descent.descend_by_rows,
     descent.overwrite,
     descent.overwrite_all,
     descent.summed_rows,

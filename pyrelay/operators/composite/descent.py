@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import call as apply
 from typing import TYPE_CHECKING, Any, Final
@@ -122,6 +123,15 @@ descend_in_place: Final = Op(
     lowering=Library(update_in_place, fused=MadeOf(_descend_code)),
     grad=NoGradient("made after all gradients are", is_zero=False),
     samples=lambda: (),
+)
+
+
+descend_by_rows: Final = replace(
+    descend_in_place,
+    name="descend_by_rows",
+    doc="`descend_in_place` where a table has many more rows than its gradient: no kernel goes "
+    "over the table.",
+    lowering=Library(update_in_place),
 )
 
 

@@ -88,6 +88,26 @@ def test_a_gradient_that_is_a_product_is_multiplied_in() -> None:
     check(module)
 
 
+@pytest.mark.parametrize(("rows", "op"), [(8, "descend_in_place"), (9_000, "descend_by_rows")])
+def test_no_kernel_goes_over_a_large_table(rows: int, op: str) -> None:
+    table = f"Tensor[({rows}, 8), float32]"
+    params = f"%m: ref(({table},)), %x: Tensor[(4, 8), float32], %i: Tensor[(4,), int64]"
+    body = f"""let %p = ref_read(%m); let %g = embedding_grad(%x, %i, num_embeddings=Dim({rows}));
+        ref_write(%m, (sgd_step(%p.0, %g, 0.5f32),)); sum(%x)"""
+    module = to_anf(infer(parse_module(f"def @f({params}) {{ {body} }}")))
+    changed = update_in_place(module)
+    text = to_text(changed)
+    assert f"{op}(" in text
+    assert "embedding_grad(" not in text
+    tables = []
+    for program in (module, changed):
+        torch.manual_seed(0)
+        cell = Cell((torch.randn(rows, 8),))
+        evaluate(program, "f", [cell, torch.randn(4, 8), torch.tensor([1, 4, 1, 0])], CPU)
+        tables.append(cell.value[0])
+    torch.testing.assert_close(*tables)
+
+
 def test_a_product_with_another_use_is_computed() -> None:
     module = program(f"{PRODUCT} let %b = sum(%g, dim=(0,)); {WRITE}; sum(%x)")
     assert is_done(module)
