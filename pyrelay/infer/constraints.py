@@ -302,6 +302,39 @@ class JoinConstraint:
         """The place in the user's program."""
         return self.arms[0][1]
 
+    def parts(self, solver: Solver) -> Sequence[JoinConstraint]:
+        """Return a join for each field where the arms are tuples, with fields that are open: None
+        in one place and a value in another are found for each by itself. Nothing for other arms."""
+        heads = [solver.shallow(ty) for ty in (self.result, *(ty for ty, _ in self.arms))]
+        known = [h for h in heads if not isinstance(h, TypeHole)]
+        tuples = [h for h in known if isinstance(h, TupleType)]
+        counts = {len(h.fields) for h in tuples}
+        if len(tuples) < len(known) or len(counts) != 1 or 0 in counts:
+            return ()
+        is_whole = not any(isinstance(h, TypeHole) for h in heads[1:])
+        fields = [solver.shallow(f) for h in tuples for f in h.fields]
+        is_open = any(isinstance(f, TypeHole) for f in fields)
+        if not (is_open if is_whole else solver.settling):
+            return ()
+        (count,) = counts
+        result, *rows = (self._opened(solver, ty, count) for ty in heads)
+        spans = [span for _, span in self.arms]
+        return [
+            JoinConstraint(made, tuple(zip(arms, spans, strict=True)))
+            for made, *arms in zip(result, *rows, strict=True)
+        ]
+
+    @staticmethod
+    def _opened(solver: Solver, ty: Type, count: int) -> Sequence[Type]:
+        """Return the fields of a type that is a tuple, or becomes one."""
+        ty = solver.shallow(ty)
+        if isinstance(ty, TypeHole):
+            made = TupleType(tuple(solver.fresh() for _ in range(count)))
+            solver.unify(ty, made)
+            return made.fields
+        assert isinstance(ty, TupleType)
+        return ty.fields
+
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
         result = solver.shallow(self.result)

@@ -128,6 +128,13 @@ class Worklist:
             self.problems.append(DimsMismatch(self._solver.span, str(clash)))
 
     def _try(self, constraint: Constraint) -> bool:
+        if isinstance(constraint, JoinConstraint):
+            parts = constraint.parts(self._solver)
+            for part in parts:
+                self._owners[id(part)] = self._owners[id(constraint)]
+            self._ready.extend(parts)
+            if parts:
+                return True
         self._solver.span, self._solver.place = constraint.span, None
         owner, self._solver.owner = self._solver.owner, self._owners[id(constraint)]
         try:

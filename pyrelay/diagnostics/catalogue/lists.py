@@ -117,25 +117,32 @@ class SharedParts:
     """An item of an item is assigned, where the outer item may have an alias.
 
     `table[i][j] = x` makes `table` a new value with another row. Python changes the row itself, in
-    every place that has it: in other rows of `[[0] * n] * m`, or under another name.
+    every place that has it: in other rows of `[[0] * n] * m`, or under another name. In the same
+    way torch's `xs[i] += e` changes the tensor that is an item of `xs`.
     """
 
     span: Span
     name: str
     indices: str
+    assignment: str
+    """The assignment of a new item, where the item may be a tensor; empty for a list."""
     holder: Span
     why: str
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
         name = self.name
+        rows = (
+            f"make a list of rows of its own, `{name} = [list(row) for row in {name}]`, and "
+            f"read its rows by index; of a tensor write `{name}[{self.indices}]`"
+        )
+        new = f"assign a new item: `{self.assignment}`"
         return Diagnostic(
             code="RL174",
             title=f"an item of `{name}` may have an alias",
             primary=Label(self.span, "an item in it is assigned here"),
             secondary=(Label(self.holder, self.why),),
-            help=f"make a list of rows of its own, `{name} = [list(row) for row in {name}]`, and "
-            f"read its rows by index; of a tensor write `{name}[{self.indices}]`",
+            help=new if self.assignment else rows,
         )
 
 

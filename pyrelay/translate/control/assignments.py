@@ -58,7 +58,6 @@ from ..names.alias_check import (
     items_assigned,
     origin,
     shared_by,
-    shows_list,
 )
 from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
@@ -66,12 +65,11 @@ from ..names.closures import note_lambdas
 from ..names.environment import Bound, Holder, Static
 from ..names.flow import root_of
 from ..names.kept_functions import check_kept
-from ..names.own_parts import holder_of_parts, may_extend
 from ..names.static import static_value
 from ..source.definition import meaning
 from ..types.declared_types import declared_type
 from .blocks import Code
-from .nested_items import is_nested, nested_item, shared_parts
+from .nested_items import changes_own, is_nested, nested_item
 
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
@@ -81,6 +79,10 @@ def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
     if len(stmt.targets) == 1:
         yield _assign_one(cx, stmt.targets[0], stmt.value, code)
         note_lambdas(cx, stmt.value)
+        return
+    if _is_none(stmt.value):
+        for target in stmt.targets:
+            yield _assign_one(cx, target, stmt.value, code)
         return
     value = yield cx.expression(stmt.value)
     for target in stmt.targets:
@@ -169,6 +171,10 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     open_constructed(cx, target, value, var, code)
 
 
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
+
+
 def _is_value(known: Static) -> bool:
     """Return whether a known value is also a value of the program, so that it gets a variable."""
     pending: list[object] = [known.value]
@@ -245,6 +251,8 @@ def _assign_each(
     for target, value, expr, record in zip(targets, values, found, records, strict=True):
         if isinstance(target, ast.Name) and target.id in cx.grown:
             bind_grown(cx, target, value, expr, code)
+        elif isinstance(target, ast.Name) and _is_none(value):
+            yield _assign_name(cx, target, value, code)
         else:
             yield bind_target(cx, target, expr, code)
             _note_records(cx, target, [record])
@@ -427,7 +435,7 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             place = fixed((yield read_place(cx, target.slice)), code)
             both = ast.BinOp(_loaded(target), stmt.op, stmt.value)
             base = _owned(cx, name, target, both)
-            if base is None or not _changes_own(cx, stmt, target):
+            if base is None or not changes_own(cx, stmt, target):
                 return
             old = _item_of(cx, target, base, place)
             old = atom(old, "item", code.bind)
@@ -449,21 +457,6 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
         case target:
             cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))
-
-
-def _changes_own(cx: Context, stmt: ast.AugAssign, target: ast.Subscript) -> bool:
-    """Return whether `x[i] += e`, which changes a list or a tensor in a list itself, changes one
-    that nothing else holds; another is reported."""
-    name = root_of(target) or ""
-    if name not in cx.lists and not may_extend(stmt):
-        return True
-    is_list = shows_list(stmt.value)
-    holder = holder_of_parts(cx, name, 2, is_made=is_list)
-    if holder is not None:
-        cx.program.report(shared_parts(cx, target, name, holder))
-    elif is_list:
-        hold_elements(cx, stmt.value)
-    return holder is None
 
 
 def _loaded(target: ast.Subscript) -> ast.Subscript:

@@ -14,11 +14,12 @@ from ...ir.expr import Expr, Var
 from ...ir.traverse import Steps
 from ..calls.subscripts import Place, copied, fixed, item, read_place, replaced
 from ..context import Context
-from ..lists.list_append import turned
-from ..names.alias_check import is_grown
+from ..lists.list_append import hold_elements, turned
+from ..names.alias_check import is_grown, shows_list
 from ..names.atoms import again, atom
 from ..names.environment import Bound, Holder
-from ..names.own_parts import holder_of_parts
+from ..names.flow import root_of
+from ..names.own_parts import holder_of_parts, holder_of_tensor, may_extend
 from .blocks import Code
 
 
@@ -112,7 +113,29 @@ def _owned(cx: Context, name: ast.Name, target: ast.Subscript, depth: int) -> Ex
     return entry.atom
 
 
-def shared_parts(cx: Context, target: ast.Subscript, name: str, holder: Holder) -> SharedParts:
-    """Return the mistake of a change in an item of a name's value that another value may hold."""
+def changes_own(cx: Context, stmt: ast.AugAssign, target: ast.Subscript) -> bool:
+    """Return whether `x[i] += e`, which changes a list or a tensor in a list itself, changes one
+    that nothing else holds; another is reported."""
+    name = root_of(target) or ""
+    if name not in cx.lists and not may_extend(stmt):
+        return True
+    is_list = shows_list(stmt.value)
+    holder = holder_of_parts(cx, name, 2, is_made=is_list)
+    if holder is None and not is_list:
+        holder = holder_of_tensor(cx, name)
+    if holder is not None:
+        both = ast.unparse(ast.BinOp(target, stmt.op, stmt.value))
+        new = "" if is_list else f"{ast.unparse(target)} = {both}"
+        cx.program.report(shared_parts(cx, target, name, holder, new))
+    elif is_list:
+        hold_elements(cx, stmt.value)
+    return holder is None
+
+
+def shared_parts(
+    cx: Context, target: ast.Subscript, name: str, holder: Holder, assignment: str = ""
+) -> SharedParts:
+    """Return the mistake of a change in an item of a name's value that another value may hold;
+    `assignment` makes a new item instead."""
     indices = ", ".join(ast.unparse(each.slice) for each in _chain(target))
-    return SharedParts(cx.span(target), name, indices, holder.span, holder.why)
+    return SharedParts(cx.span(target), name, indices, assignment, holder.span, holder.why)

@@ -24,6 +24,7 @@ from .static import static_value
 
 _MADE: Final = "its parts may have aliases"
 _GONE: Final = "a part of it gets an alias here"
+_ELEMENT: Final = "this tensor has another name"
 
 
 class _Stmt(NamedTuple):
@@ -58,6 +59,44 @@ def holder_of_parts(cx: Context, name: str, depth: int, *, is_made: bool = True)
     if taken is None or not is_made:
         return None
     return Holder(cx.span(taken), "the caller may have aliases of its parts")
+
+
+def holder_of_tensor(cx: Context, name: str) -> Holder | None:
+    """Return where a tensor with a name goes into a list, the value of `name`, if something reads
+    the name after the list's element was changed by `xs[i] += e`, or the list has it twice."""
+    assert cx.node is not None
+    stmts = list(_statements(cx.node.body))
+    changes = [s for s in stmts if isinstance(s.node, ast.AugAssign) and _changes(s.node, name)]
+    for stmt in stmts:
+        stored = [e for e in _elements(stmt.node, name) if isinstance(e, ast.Name)]
+        for element in stored:
+            others = [e for e in stored if e.id == element.id]
+            is_read = len(others) > 1 or any(
+                s is not stmt and element.id in _own_reads(s.node) and _may_follow(s, change)
+                for s in stmts
+                for change in changes
+            )
+            if is_read and any(_shows_tensor(cx, s.node, element.id) for s in stmts):
+                return Holder(cx.span(element), _ELEMENT)
+    return None
+
+
+def _elements(stmt: ast.stmt, name: str) -> Iterator[ast.expr]:
+    """Yield the expressions that a statement stores as elements of a name's list."""
+    for target, value in _targets(stmt):
+        if root_of(target) != name:
+            continue
+        if isinstance(target, ast.Subscript) and value is not None:
+            yield value
+        elif isinstance(value, ast.List):
+            yield from value.elts
+    match stmt:
+        case ast.Expr(
+            ast.Call(func=ast.Attribute(ast.Name(id=owner), "append" | "insert"), args=[*_, value])
+        ) if owner == name:
+            yield value
+        case _:
+            pass
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[_Stmt]:
@@ -139,9 +178,27 @@ def _shows_numbers(cx: Context, stmt: ast.stmt, name: str) -> bool:
             elts = [value.elt] if isinstance(value, ast.ListComp) else elts
             if any(isinstance(e, ast.Constant | ast.UnaryOp) for e in elts):
                 return True
+            if value is not None and _counts(cx, value):
+                return True
             if value is not None and _are_numbers(cx, _annotation_of(cx, value)):
                 return True
     return False
+
+
+def _counts(cx: Context, value: ast.expr) -> bool:
+    """Return whether an expression makes a list of the elements of a `range`."""
+    match value:
+        case ast.Call(func=maker, args=[ast.Call(func=function)]) if _copies(cx, maker):
+            pass
+        case ast.ListComp(
+            ast.Name(id=element),
+            [ast.comprehension(ast.Name(id=bound), ast.Call(func=function))],
+        ) if element == bound:
+            pass
+        case _:
+            return False
+    known = static_value(cx, function)
+    return known is not None and known.value is range
 
 
 def _annotation_of(cx: Context, value: ast.expr) -> ast.expr | None:

@@ -60,6 +60,35 @@ def f(xs: List[float]) -> tuple[float | None, int | None]:
 """,
         [([1.0, 3.0, 2.0],), ([],)],
     ),
+    "two_names_from_one_assignment": (
+        """
+def f(xs: List[float]) -> tuple[float | None, int | None]:
+    best, where = None, None
+    i = 0
+    while i < len(xs):
+        if xs[i] > 1.0:
+            best, where = xs[i], i
+            break
+        i += 1
+    return best, where
+""",
+        [([1.0, 3.0, 2.0],), ([],)],
+    ),
+    "one_value_for_two_names": (
+        """
+def f(xs: List[float]) -> float:
+    best = where = None
+    for i, x in enumerate(xs):
+        if best is None:
+            best, where = x, i
+        elif x > best:
+            best, where = x, i
+    if best is not None and where is not None:
+        return best + where
+    return 0.5
+""",
+        [([1.0, 3.0, 2.0],), ([],)],
+    ),
     "last_of_nested_loops": (
         """
 def f(xs: List[float], k: float) -> float | None:

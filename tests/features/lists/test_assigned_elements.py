@@ -85,6 +85,33 @@ def test_gradients_follow_exchanged_elements() -> None:
     assert list(relay.grad(weighted)([3.0, 1.0, 2.5])) == [2.0, 0.0, 1.0]
 
 
+@relay
+def counted(n: Int) -> tuple[Int, Int]:
+    counts = [i for i in range(n)]  # noqa: C416  the case
+    same = list(range(n))
+    first, second = counts[0], same[1]
+    counts[0] += 3
+    same[1] += 4
+    return first + second, counts[0] + same[1]
+
+
+@relay
+def rows(n: Int) -> list[Pair]:
+    found: list[Pair] = []
+    for _ in range(n):
+        row = relay.zeros((2,))
+        found.append(row)
+    found[0] += 1.0
+    return found
+
+
+def test_elements_that_nothing_else_holds_are_changed_where_they_are() -> None:
+    assert counted(3) == (1, 8)
+    first, second = rows(2)
+    assert first.tolist() == [1.0, 1.0]
+    assert second.tolist() == [0.0, 0.0]
+
+
 def element_that_is_written(args: list[Pair]) -> Pair:
     xs = list(args)
     first = xs[0]
@@ -111,9 +138,25 @@ def element_that_is_multiplied_where_it_is(args: list[Pair]) -> Pair:
     return first
 
 
+def tensor_with_a_name_of_its_own(args: list[Pair]) -> Pair:
+    row = relay.zeros((2,))
+    xs = [row, args[0]]
+    xs[0] += 2.0
+    return row
+
+
+def tensor_in_two_places(args: list[Pair]) -> Pair:
+    row = relay.zeros((2,))
+    xs = [row, row]
+    xs[0] += 2.0
+    return xs[1]
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
+        (tensor_with_a_name_of_its_own, "an item of `xs` may have an alias"),
+        (tensor_in_two_places, "an item of `xs` may have an alias"),
         (element_that_is_written, "the tensor in `first` may have an alias"),
         (list_under_two_names, "the list in `xs` may have an alias"),
         (list_of_the_caller, "the list in `args` may have an alias"),
