@@ -97,3 +97,9 @@ def test_the_namespace_lists_what_users_call_and_nothing_else() -> None:
 
 def test_the_package_knows_its_version() -> None:
     assert pyrelay.__version__[0].isdigit()
+
+
+@pytest.mark.parametrize("function", [square, net, relay.grad(square)])
+def test_functions_list_what_users_call(function: object) -> None:
+    listed = ["cache_info", "check", "diff", "explain", "interpret", "module", "show", "type"]
+    assert dir(function) == listed

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...prelude import ListResult
     from .compiled import CacheInfo
     from .runner import Runner
+    from .specialised import Known
 
     class NoType:
         """The result of no function: of all results only Any is taken for it."""
@@ -33,6 +34,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 T = TypeVar("T")
+
+
+_INTERNAL: Final = frozenset({"ruled", "runner", "specialised", "transformed"})
+"""The attributes that other parts of pyrelay use, and `dir(f)` does not list."""
 
 
 class Routine:
@@ -67,6 +72,8 @@ class RelayFunction(Routine, Generic[P, R]):
             self.__annotations__ = function.__annotations__
         self._made: Runner | None = None
         self._transforms: Final[dict[object, RelayFunction[..., Any]]] = {}
+        self.specialised: Final[Known] = {}
+        """What it is with some arguments fixed."""
 
     @property
     def runner(self) -> Runner:
@@ -142,6 +149,9 @@ class RelayFunction(Routine, Generic[P, R]):
         """Pickle by name, as functions are; a transform as what it is of."""
         own = self.__relay__
         return (named, own.place) if isinstance(own, Definition) else (type(self), (own,))
+
+    def __dir__(self) -> list[str]:
+        return sorted(n for n in super().__dir__() if n not in _INTERNAL and n[:1] != "_")
 
     def __repr__(self) -> str:
         return f"<relay function {self.__name__}>"

@@ -7,10 +7,10 @@ at each call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
@@ -19,6 +19,8 @@ from ...ir.expr import Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
 from ...ir.types import ITERABLE, RefType, subtypes
+from ...prelude.values import List
+from ...translate.data.unions import is_data_class
 from ...translate.source.definition import (
     Definition,
     DerivedFunction,
@@ -27,6 +29,7 @@ from ...translate.source.definition import (
     function_of,
 )
 from ...translate.source.derived import derived_signature
+from ...translate.source.guards import checker
 from ...translate.source.residual import Residual
 from ...translate.source.signature import Parameter as Declared
 from ...translate.types.number_places import Numbers
@@ -37,6 +40,7 @@ from ..compile.programs import translated
 from ..compile.show import Inspected
 from ..values.constant import constant_of
 from ..values.representation import Instances, UserData
+from ..values.structure import parts
 from .direct import Call, Direct, Uses, direct_call
 from .entry import Entry
 from .parameters import signature_of
@@ -177,11 +181,58 @@ class Specialised(Inspected):
         return self._transforms[how]
 
 
+Made: TypeAlias = tuple[Callable[[], bool], Specialised | SpecialisedOfModels]
+"""A function with some arguments fixed, and the check that the names which it captured are what
+they were."""
+
+Known: TypeAlias = dict[tuple[Any, ...], Made]
+"""What has been made of one function, by what is fixed."""
+
+_MOST_KNOWN: Final = 64
+_MOST_PARTS: Final = 10_000
+
+
 def specialise(
-    function: Definition | DerivedFunction, static: Mapping[str, Any]
+    function: Definition | DerivedFunction, static: Mapping[str, Any], known: Known
 ) -> Specialised | SpecialisedOfModels:
-    """Return a function with some arguments fixed, partially evaluated. Raises CheckError and
-    RunError."""
+    """Return a function with some arguments fixed, partially evaluated: the same object each time
+    that numbers, texts, functions and data of these are fixed. Raises CheckError and RunError."""
+    key = _key(static)
+    if key is None:
+        return _specialise(function, static)[1]
+    found = known.get(key)
+    if found is None or not found[0]():
+        if len(known) >= _MOST_KNOWN:
+            del known[next(iter(known))]
+        found = known[key] = _specialise(function, static)
+    return found[1]
+
+
+def _key(static: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Return what values are made of; None where one has a part that can change, as tensors can,
+    or very many parts."""
+    found: list[Any] = [*static]
+    pending: list[Any] = list(static.values())[::-1]
+    while pending:
+        value = pending.pop()
+        inside = parts(value)
+        if len(found) > _MOST_PARTS:
+            return None
+        if inside or isinstance(value, tuple | list | List) or is_data_class(type(value)):
+            found += (type(value), len(inside))
+            pending += reversed(inside)
+        elif type(value) is float:  # 0.0 is -0.0, and not-a-number no number
+            found += (float, value.hex())
+        elif value is None or type(value) in (bool, int, str):
+            found += (type(value), value)
+        elif (passed := function_of(value)) is not None:
+            found.append(passed)
+        else:
+            return None
+    return tuple(found)
+
+
+def _specialise(function: Definition | DerivedFunction, static: Mapping[str, Any]) -> Made:
     definition = bottom(function)
     if definition.kind is Kind.MODEL:
         why = "is a model; specialise a function that calls it"
@@ -201,13 +252,14 @@ def specialise(
     inside |= {n: v for n, v in static.items() if n in known}
     values = {n: v for n, v in static.items() if n not in inside}
     if any(p.of is not None for p in declared.parameters):
-        return SpecialisedOfModels(function, inside, values)
+        return _always, SpecialisedOfModels(function, inside, values)
     translation = translated(function, inside, [], [])
     if translation.implicit:
-        return SpecialisedOfModels(function, inside, values)
+        return _always, SpecialisedOfModels(function, inside, values)
     module, entry, data, tensors = residual_program(function.name, translation, values)
     numbers = translation.numbers.result
-    return Specialised(function.name, module, entry, data, tuple(tensors.values()), numbers)
+    made = Specialised(function.name, module, entry, data, tuple(tensors.values()), numbers)
+    return checker(translation.guards), made
 
 
 def _expect_fixable(function: str, parameter: Declared) -> None:

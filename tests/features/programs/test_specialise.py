@@ -41,6 +41,14 @@ def polynomial(coefficients: list[Float], x: Float) -> Float:
     return total
 
 
+RATE = 2.0
+
+
+@relay
+def scaled(x: Float, n: Int) -> Float:
+    return x * RATE**n
+
+
 @relay
 def affine(w: Tensor[Float, (N,)], x: Tensor[Float, (N,)], b: Float) -> Tensor[Float, (N,)]:
     return w * x + b
@@ -329,3 +337,32 @@ def test_what_cannot_be_fixed_is_an_error(
     with pytest.raises((CheckError, RunError)) as caught:
         relay.specialise(function, **fixed)
     assert error in str(caught.value)
+
+
+def test_a_function_fixed_again_is_the_same_function() -> None:
+    assert relay.specialise(power, n=5) is relay.specialise(power, n=5)
+    assert relay.specialise(power, n=5) is not relay.specialise(power, n=6)
+    twice = relay.specialise(applied, f=squared, times=2)
+    assert twice is relay.specialise(applied, f=squared, times=2)
+    coefficients = [1.0, 0.0]
+    first = relay.specialise(polynomial, coefficients=coefficients)
+    assert first is relay.specialise(polynomial, coefficients=[1.0, 0.0])
+    coefficients[1] = -0.0
+    assert first is not relay.specialise(polynomial, coefficients=coefficients)
+
+
+def test_a_function_fixed_to_a_tensor_again_has_its_elements_then() -> None:
+    weights = torch.ones(2)
+    one = relay.specialise(affine, w=weights)
+    weights.fill_(2.0)
+    two = relay.specialise(affine, w=weights)
+    assert one(X.expand(2), 0.0).tolist() == [1.5, 1.5]
+    assert two(X.expand(2), 0.0).tolist() == [3.0, 3.0]
+
+
+def test_a_function_fixed_again_reads_captured_names_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert relay.specialise(scaled, n=2)(1.0) == 4.0
+    monkeypatch.setitem(globals(), "RATE", 3.0)
+    assert relay.specialise(scaled, n=2)(1.0) == 9.0
