@@ -23,6 +23,7 @@ from .ir.transforms import Axes
 from .ir.types import DType
 from .lower_torch.constants import torch_dtype
 from .prelude.values import List
+from .runtime.border.autograd import unrecorded
 from .runtime.border.devices import device_named
 from .runtime.border.results import ref as ref
 from .runtime.calls.api_checks import (
@@ -36,14 +37,13 @@ from .runtime.calls.api_checks import (
     expect_sizes,
     gradients_of,
 )
-from .runtime.calls.bound import PureFunction, place_of, runner_of
 from .runtime.calls.function import RelayModel
+from .runtime.calls.programs import eval_program
 from .runtime.calls.specialised import Specialised
 from .runtime.calls.specialised import specialise as specialised
 from .runtime.calls.specialised_of_models import SpecialisedOfModels
-from .runtime.compile.programs import eval_program
-from .runtime.interop.autograd import unrecorded
 from .runtime.interop.export import Exported, load_bytes
+from .runtime.models.bound import PureFunction, place_of, runner_of
 from .runtime.models.create import create
 from .runtime.models.model import Model
 from .runtime.models.optim import Optimizer, descend

@@ -12,9 +12,9 @@ from pyrelay.ir.expr import Var, type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.types import UNIT
 from pyrelay.runtime.border.places import Parameter
-from pyrelay.runtime.calls.call_signature import Argument, Interface
-from pyrelay.runtime.calls.open_program import EvalProgram, OpenProgram
 from pyrelay.runtime.compile.program import Program
+from pyrelay.runtime.entries.call_signature import Argument, Interface
+from pyrelay.runtime.entries.open_program import EvalProgram, OpenProgram
 from pyrelay.runtime.interop.export import Exported, load_bytes
 from pyrelay.runtime.values.representation import NO_DATA
 from tests.scale.programs import chain, nested, var

@@ -8,8 +8,8 @@ from typing import Any, Final, final
 from ...ir.dims import Dim, DimOp, DimVar
 from ...ir.equations import root_of, root_of_quotient, solutions
 from ...ir.expr import Function, type_of
-from ..compile.failure import check_assumption
 from ..values.values import follow, size_paths
+from .failure import check_assumption
 
 
 @final

@@ -38,10 +38,10 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...prelude.values import List, Present
 from ...translate.names.scope import is_frozen
-from ..compile.failure import check_assumption
 from ..values.text import describe
 from ..values.values import Cell
 from .argument_sizes import NoSize, ShownSizes
+from .failure import check_assumption
 from .places import Place
 from .schema import NO_SCHEMA, Schema
 from .value_types import Agreement, TypesOfValues

@@ -38,7 +38,6 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers, parts_of
-from ..interop.autograd import unrecorded
 from ..values.structure import (
     distinct,
     distinct_tensors,
@@ -50,6 +49,7 @@ from ..values.structure import (
 )
 from ..values.values import Cell
 from .arguments import bound
+from .autograd import unrecorded
 from .binder import Binder, Entering
 from .places import Parameter, Place
 from .remembered import Leaves

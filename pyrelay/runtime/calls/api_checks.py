@@ -10,12 +10,12 @@ import torch
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
+from ..models.bound import place_of
 from ..models.model import Model
 from ..models.optim import Optimizer
 from ..models.records import Grads, TensorRecord
 from ..values.structure import tensors
 from ..values.text import describe
-from .bound import place_of
 from .function import RelayModel
 
 Gradients: TypeAlias = TensorRecord | Mapping[str, torch.Tensor]

@@ -13,11 +13,11 @@ from ...translate.source.guards import checker
 from ...translate.translator import Translation
 from ...translate.types.number_places import Numbers
 from ..border.fast_flatten import Reader
+from ..entries.entry import Entry
 from ..models.model import Model
 from ..models.model_io import Arguments, Source
 from ..models.recorded import Homes, recorded
 from .direct import Direct, Uses, direct_call
-from .entry import Entry
 from .implicit import implicit_values
 from .made import note_made
 from .parameters import Arrange

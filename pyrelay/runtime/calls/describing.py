@@ -30,11 +30,11 @@ from ...translate.types.described import (
     is_whole,
 )
 from ..border.value_types import Typed, is_array, of_prelude, shape_and_dtype, solve, type_vars_of
+from ..entries.open_program import RankReader
 from ..models.model import Model
 from ..models.model_io import Models
 from ..models.records import Params
 from ..values.structure import distinct_tensors, parts
-from .open_program import RankReader
 
 _PLAIN: Final = (bool, int, float, str, type(None))
 

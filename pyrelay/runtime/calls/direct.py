@@ -64,12 +64,12 @@ from ...ir.types import DType, DTypeKind, TensorType
 from ...passes.insertion import INSERTIONS
 from ...translate.models.optimizers import OptimizerUse
 from ...translate.source.guards import holds_always
+from ..border.autograd import casts, record
 from ..border.places import Parameter
+from ..entries.entry import Entry
 from ..host import UNWATCHED, CompiledProgram
-from ..interop.autograd import casts, record
 from ..models.model import Model
 from ..models.model_io import Source, host_values
-from .entry import Entry
 from .parameters import Arrange
 
 Call: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]

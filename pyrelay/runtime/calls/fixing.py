@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from ...translate.source.definition import Definition, DerivedFunction, bottom
 from ...translate.source.signature import Parameter, Signature
 from ...translate.translator import Translation
-from ..compile.programs import translated
+from .programs import translated
 from .specialising import residual_program
 
 if TYPE_CHECKING:

@@ -37,8 +37,8 @@ from ..border.places import parameters_of
 from ..border.value_types import type_vars_of
 from ..compile.derived import pullback_of
 from ..compile.program import Program
-from ..compile.programs import at, exporter, program_of, shown_at, translated
 from ..compile.show import Inspected
+from ..entries.entry import Entry
 from ..models.model import Model
 from ..models.model_io import Arguments, Models, Source, host_values
 from ..models.model_layout import Blueprint, Mode
@@ -48,7 +48,6 @@ from ..values.representation import UserData
 from .compiled import CacheInfo, Compiled
 from .describing import Describer, may_join
 from .direct import Call, ModelCall, Uses
-from .entry import Entry
 from .fixing import Fixing
 from .given_models import check_model, check_models, expect_trainable
 from .gradient_results import of_parts, with_grads
@@ -62,6 +61,7 @@ from .models_in_front import (
     without,
 )
 from .parameters import Parameters, signature_of
+from .programs import at, exporter, program_of, shown_at, translated
 
 _OF_MODELS: Final = (Model, TensorRecord, Models)
 

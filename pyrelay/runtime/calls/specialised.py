@@ -36,14 +36,14 @@ from ...translate.types.number_places import Numbers
 from ..border.places import Parameter
 from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
-from ..compile.programs import translated
 from ..compile.show import Inspected
+from ..entries.entry import Entry
 from ..values.constant import constant_of
 from ..values.representation import Instances, UserData
 from ..values.structure import parts
 from .direct import Call, Direct, Uses, direct_call
-from .entry import Entry
 from .parameters import signature_of
+from .programs import translated
 from .specialised_of_models import SpecialisedOfModels
 from .specialising import residual_program
 

@@ -25,9 +25,9 @@ from ..border.places import parameters_of
 from ..border.schema import Schema
 from ..compile.evaluator import evaluate
 from ..compile.program import Program
-from ..compile.programs import program_of
 from ..values.representation import UserData
 from .fixed_values import Fixed
+from .programs import program_of
 
 
 def residual_program(

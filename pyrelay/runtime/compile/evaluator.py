@@ -48,11 +48,11 @@ from ...ir.traverse import Steps, run
 from ...lower_torch.apply import apply_op
 from ...lower_torch.constants import is_host_number, tensor_constant
 from ..border.argument_sizes import check_assumptions
+from ..border.autograd import as_typed
+from ..border.failure import located, too_deep
 from ..dispatch import dispatching
-from ..interop.autograd import as_typed
 from ..values.representation import NOTHING_KNOWN, Representations, representation
 from ..values.values import Cell, follow, size_paths
-from .failure import located, too_deep
 
 CPU: Final = torch.device("cpu")
 

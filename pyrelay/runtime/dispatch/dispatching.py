@@ -28,8 +28,8 @@ from ...ir.expr import Call, type_of
 from ...ir.op import Op, ShapeBehaviour
 from ...ir.types import TensorType, is_float, show
 from ...lower_torch.apply import apply_op, as_tensors, operands_of, run_time_attr
-from ..compile.failure import located
-from ..values.conforming import Shapes
+from ..border.failure import located
+from .conforming import Shapes
 
 Size: TypeAlias = Callable[[Dim], int]
 Apply: TypeAlias = Callable[[Call, Sequence[Any], Size, torch.device], Any]

@@ -22,8 +22,8 @@ from ...ir.types import FnType, TupleType, Type
 from ...kernels.backend import Direct, FailedInside, Run, RunsWhole
 from ...kernels.function_plan import Plan, Planned
 from ..border.argument_sizes import check_assumptions
-from ..compile.failure import located, located_inside, tells_more
-from ..interop.autograd import as_typed, unrecorded
+from ..border.autograd import as_typed, unrecorded
+from ..border.failure import located, located_inside, tells_more
 from ..values.representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter

@@ -21,8 +21,8 @@ from ...kernels.function_plan import Plan
 from ...operators.host.debugging import breakpoint_, debug_line, debug_local, is_debugging
 from ...operators.primitive.compare import cast
 from ...prelude.names import LIST
-from ..compile.debugger import debugger
 from ..values.structure import elements
+from .debugger import debugger
 from .writer import Writer
 
 

@@ -16,17 +16,17 @@ from ...ir.module import Module
 from ...ir.op import Op
 from ...passes.ranks import Ranks
 from ...text.printer import to_text
+from ..border.autograd import with_tensors
 from ..border.devices import CPU
 from ..border.value_types import TypesOfValues, definitions_in
-from ..calls.entry import Entry
-from ..calls.open_program import EvalProgram, OpenProgram, RankReader
 from ..compile.derived import pullback_of
 from ..compile.show import type_text
+from ..entries.entry import Entry
+from ..entries.open_program import EvalProgram, OpenProgram, RankReader
 from ..values.representation import Instances
 from ..values.structure import tensors
 from ..values.values import Cell, cells_of
 from . import saving
-from .autograd import with_tensors
 from .folding import folded
 from .loading import load
 

@@ -13,8 +13,8 @@ from ...passes.rewrites.stored_weights import Path, stored_weights
 from ...passes.simplify.rules import apply_rules
 from ...passes.simplify.simplify import simplify
 from ..border.devices import CPU
-from ..calls.open_program import EvalProgram, OpenProgram
 from ..compile.program import Program
+from ..entries.open_program import EvalProgram, OpenProgram
 from ..values.structure import tensors
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from ...translate.types import number_places
 from ..border.binder import Binder
 from ..border.devices import CPU
 from ..border.places import Parameter
-from ..calls.call_signature import Argument, Interface, read_plain
-from ..calls.open_program import EvalProgram, OpenProgram
 from ..compile.program import Program
+from ..entries.call_signature import Argument, Interface, read_plain
+from ..entries.open_program import EvalProgram, OpenProgram
 from ..values.representation import NO_DATA
 from ..values.values import Cell
 from .saved_data import restored

@@ -18,7 +18,7 @@ from ...translate.data.data_class import Field, fields_of, why_not
 from ...translate.names.scope import MISSING
 from ...translate.types import number_places
 from ...translate.types.number_places import Numbers
-from ..calls.call_signature import plain, read_plain
+from ..entries.call_signature import plain, read_plain
 from ..values.representation import Instances, UserData
 
 

@@ -38,8 +38,8 @@ from ...operators.table import BY_NAME
 from ...text.printer import to_text
 from ...translate.names.scope import MISSING
 from ...translate.types import number_places
-from ..calls.call_signature import Argument, Interface, plain
-from ..calls.open_program import OpenProgram
+from ..entries.call_signature import Argument, Interface, plain
+from ..entries.open_program import OpenProgram
 from .saved_data import described
 
 VERSION: Final = 1

@@ -20,9 +20,9 @@ from ...diagnostics.catalogue.model import NoGraph
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
 from ...ir.types import TensorType, TupleType, Type, show
+from ..border.autograd import with_tensors
 from ..values.structure import tensors
 from ..values.values import cells_of
-from .autograd import with_tensors
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

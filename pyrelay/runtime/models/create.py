@@ -16,11 +16,11 @@ from .model_layout import Blueprint, Leaf, leaf_types
 if TYPE_CHECKING:
     import torch
 
-    from ..calls.runner import Runner
+    from .bound import Running
 
 
 def create(
-    runner: Runner,
+    runner: Running,
     seed: int,
     dims: Mapping[Any, int],
     hyper: Mapping[str, Any],

@@ -22,8 +22,8 @@ from ...ir.types import DType, TensorType
 from ...lower_torch.constants import torch_dtype
 from ...operators.composite.model import KEY_INIT, initial
 from ...translate.source.definition import named
-from ..calls.bound import BoundFunction, Running
 from ..values.values import Cell
+from .bound import BoundFunction, Running
 from .commit import Change, storing
 from .model_layout import Blueprint, Home, Leaf, Mode
 from .records import Params

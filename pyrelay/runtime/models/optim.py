@@ -22,7 +22,7 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
 from ...operators.composite.descent import update_in_place
 from ...translate.models.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
-from ..interop.autograd import unrecorded
+from ..border.autograd import unrecorded
 from ..values.structure import tensors
 from .commit import Change, commit, setting
 from .model import Model

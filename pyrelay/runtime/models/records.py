@@ -16,7 +16,7 @@ import torch
 from ...diagnostics.catalogue.model import NoSuchParameter
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest
-from ..interop.autograd import unrecorded
+from ..border.autograd import unrecorded
 from ..values import pytrees
 from ..values.structure import tensors
 from .model_layout import Home

@@ -35,9 +35,9 @@ from ...translate.names.mentions import operator_function
 from ...translate.source.definition import Definition, DerivedFunction, meaning
 from ...translate.translator import translate
 from ..border.places import Parameter
-from ..calls.entry import Entry
 from ..compile.derived import pullback_of
 from ..compile.program import Program
+from ..entries.entry import Entry
 from ..values.text import describe
 from ..values.values import tensor_type
 

@@ -39,11 +39,11 @@ from ..border.places import Parameter
 from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..calls.compiled import CacheInfo
 from ..calls.describing import may_join
-from ..calls.entry import Entry
-from ..calls.open_program import OpenProgram, RankReader
 from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
 from ..compile.show import Inspected
+from ..entries.entry import Entry
+from ..entries.open_program import OpenProgram, RankReader
 from ..values.representation import UserData
 from .text_data import classes_of, data_of
 

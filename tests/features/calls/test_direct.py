@@ -11,7 +11,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd import forward_ad
 
 from pyrelay import Dim, Float, Int, RunError, Tensor, dispatch, int32, options, relay, uint8
-from pyrelay.runtime.calls.entry import Entry
+from pyrelay.runtime.entries.entry import Entry
 
 pytestmark = pytest.mark.host("the evaluator and what is dispatched have no direct calls")
 

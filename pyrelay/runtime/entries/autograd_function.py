@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...diagnostics.catalogue.run import RunsOnce
 from ...diagnostics.diagnostic import RunError
+from ..border.autograd import Tree, as_typed, call_joined, tensors
 from ..compile.derived import gradient_of, may_run_again, pullback_of
 from ..compile.lowerings import Executable
 from ..values.structure import lowered
-from .autograd import Tree, as_typed, call_joined, tensors
 
 if TYPE_CHECKING:
     import torch

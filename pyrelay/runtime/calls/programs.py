@@ -17,13 +17,13 @@ from ...translate.source.signature import Signature
 from ...translate.translator import Translation, TranslationError, translate
 from ...translate.types.described import Described
 from ..border.places import parameters_of
-from ..calls.call_signature import Interface
-from ..calls.open_program import EvalProgram, OpenProgram, ranks_shown
+from ..compile.program import Program
+from ..entries.call_signature import Interface
+from ..entries.open_program import EvalProgram, OpenProgram, ranks_shown
 from ..interop.export import Exported
 from ..models.model_io import Arguments
 from ..models.model_layout import Blueprint
 from ..values.representation import TAGGED, UserData
-from .program import Program
 
 
 def translated(

@@ -12,11 +12,12 @@ from typing import Any, Final, Protocol, final
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import Report, RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Batching, Differentiation, Rule
+from ...ir.expr import Batching, Differentiation, Function, Rule
 from ...ir.transforms import Options
 from ...translate.source.definition import Definition
-from ..models.records import Params, TensorRecord
 from ..values.text import describe
+from .model_layout import Blueprint
+from .records import Params, TensorRecord
 
 
 class Running(Protocol):
@@ -51,6 +52,12 @@ class Running(Protocol):
         """Return a transform of the function in the parameters of models, at arguments; `implicit`
         are values by name, `tangents` those of the parameters, in forward mode. With `mapped`, the
         transform is mapped; that by the rule VMAP is the function itself."""
+        ...
+
+    def plan_of_model(
+        self, hyper: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> tuple[Blueprint, Function]:
+        """Return the blueprint of a model, and its typed function. Raises CheckError."""
         ...
 
     def check_with(self, models: Sequence[Any]) -> Report:

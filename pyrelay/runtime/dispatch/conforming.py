@@ -26,8 +26,8 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...lower_torch.scalars import tensor_of
 from ..border.argument_sizes import NoSize, solve_dim
-from .text import describe
-from .values import follow, size_paths, tensor_type
+from ..values.text import describe
+from ..values.values import follow, size_paths, tensor_type
 
 
 @final

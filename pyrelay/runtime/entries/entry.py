@@ -33,8 +33,10 @@ from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers
 from ..border.arguments import Look, bind
+from ..border.autograd import requires_grad, unrecorded
 from ..border.binder import Binder
 from ..border.devices import CPU, Holder, common_device, one_device
+from ..border.failure import located
 from ..border.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from ..border.places import Parameter
 from ..border.remembered import Leaves
@@ -42,12 +44,10 @@ from ..border.results import Converter, Exports, Owner, Reference, converter, se
 from ..border.schema import Data, Elements, Maybe, Schema, has_data
 from ..border.stream import as_raised
 from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
-from ..compile.failure import located
 from ..compile.lowerings import Executable
-from ..interop.autograd import requires_grad, unrecorded
-from ..interop.autograd_function import Joined
 from ..values.structure import tensor_ids
 from ..values.values import Cell
+from .autograd_function import Joined
 
 if TYPE_CHECKING:
     from ..compile.program import Program

@@ -1,0 +1,1 @@
+"""The entry of a program: its signature, the ranks it takes, the checks of arguments, autograd."""
