@@ -225,6 +225,43 @@ def _moved(width: int) -> Definition:
     return Definition(f"moved_{width}", NUMBERS, body)
 
 
+def _sums(instance: Instance) -> str:
+    """Return the sums of as many vectors as they have lanes, as the lanes of one: of two vectors
+    a half of each is added to the other half, until one is left. Lanes are added as by `sum`."""
+    lanes = range(instance.lanes)
+    half = instance.lanes // 2
+    lines: list[str] = []
+    width = half
+    while width:
+        kept = [i + instance.lanes * bool(i & width) for i in lanes]
+        added = ", ".join(str(p) for p in kept), ", ".join(str(p ^ width) for p in kept)
+        lines += [
+            f"    v{i} = {_shuffles(name.format(i), name.format(i + width), added)};"
+            for name in ("v[{}]" if width == half else "v{}",)
+            for i in range(width)
+        ]
+        width //= 2
+    declared = ", ".join(f"v{i}" for i in range(half))
+    return "\n".join(
+        (
+            "$F $sums(const $F *v) {",
+            "#ifdef __clang__",
+            "#define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)",
+            "#else",
+            "#define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, ($I){__VA_ARGS__})",
+            "#endif",
+            f"    $F {declared};",
+            *lines,
+            "#undef SHUFFLED",
+            "    return v0;\n}",
+        )
+    )
+
+
+def _shuffles(one: str, other: str, places: tuple[str, str]) -> str:
+    return " + ".join(f"SHUFFLED({one}, {other}, {p})" for p in places)
+
+
 def _rows(count: int) -> tuple[Definition, Definition]:
     """Return the load and the store of a vector whose lanes are the places of some rows, which lie
     `step` apart."""
@@ -297,6 +334,7 @@ STORAGE: Final = (
     *(definition for count in (2, 4) for definition in _rows(count)),
     *(_moved(2**n) for n in range(6)),
     _folded("sum", "v + {}"),
+    Definition("sums", FLOATS, _sums),
     _folded("product", "v * {}"),
     _folded("largest", "$maximum(v, {})"),
     _folded("smallest", "$minimum(v, {})"),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from ..math import Element, Target
+from .frames import Frame, Pair, Planes, Sheets, planes_of
 from .spread import Spread, spread_text
-from .sweep import Frame, Sweep, Weights, sweep_text
+from .sweep import Sweep, Weights, sweep_text
 from .weight_gradient import WeightGradient, bias_gradient_text, weight_gradient_text
-
-Pair: TypeAlias = tuple[int, int]
 
 _WASTE: Final = 1.3
 """A sweep for the gradient of an image goes over so many times the places of the result at most."""
@@ -49,7 +48,15 @@ class Convolution:
     def frame(self) -> Frame:
         """The image with its padding."""
         height, width = (self.image[i] + 2 * self.padding[i] for i in (0, 1))
-        return Frame(self.image, self.padding, (height, width), self.stride[1])
+        return Frame(self.image, self.padding, (height, width), self.stride, self.dilation)
+
+    def _planes(self, target: Target, *, aligned: bool) -> Planes:
+        """Return how the image lies while it is summed."""
+        sheets = Sheets(
+            *(self.image, self.padding, self.output, self.kernel, self.stride, self.dilation),
+            *(target.register_bytes // self.element.bytes, aligned),
+        )
+        return planes_of(self.frame, sheets, self.results, self.element, target)
 
     def forward(self, name: str, target: Target, *, has_bias: bool) -> str:
         """Return the function `name(run, image, weight[, bias], result, count)`."""
@@ -57,8 +64,8 @@ class Convolution:
         area, size = height * width, self.sources * height * width
         weights = Weights(self.results * size, size, area, width, 1, 0)
         sweep = Sweep(
-            *(self.element, self.groups, self.sources, self.results, self.frame, self.output),
-            *(self.kernel, self.stride, self.dilation, weights, has_bias),
+            *(self.element, self.groups, self.sources, self.results),
+            *(self._planes(target, aligned=True), self.output, self.kernel, weights, has_bias),
         )
         return sweep_text(name, sweep, target)
 
@@ -69,15 +76,14 @@ class Convolution:
         is_little = self.image[0] * self.image[1] <= _WASTE * y * x
         is_inside = all(self.padding[i] <= self._reach(i) for i in (0, 1))
         if self.stride == (1, 1) and is_little and is_inside:
-            return sweep_text(name, self._turned, target)
+            return sweep_text(name, self._turned(target), target)
         of = Spread(
             *(self.element, self.groups, self.sources, self.results, self.frame, self.output),
             *(self.kernel, self.stride, self.dilation),
         )
         return spread_text(name, of, target)
 
-    @property
-    def _turned(self) -> Sweep:
+    def _turned(self, target: Target) -> Sweep:
         """The gradient for the image as a convolution with the kernel turned round, of the gradient
         with zeros around it."""
         height, width = self.kernel
@@ -85,17 +91,21 @@ class Convolution:
         weights = Weights(self.results * size, area, size, -width, -1, area - 1)
         low = (self._reach(0) - self.padding[0], self._reach(1) - self.padding[1])
         room = (self.image[0] + self._reach(0), self.image[1] + self._reach(1))
+        once = (1, 1)
+        frame = Frame(self.output, low, room, once, self.dilation)
+        lanes = target.register_bytes // self.element.bytes
+        sheets = Sheets(self.output, low, self.image, self.kernel, once, self.dilation, lanes, True)
+        planes = planes_of(frame, sheets, self.sources, self.element, target)
         return Sweep(
             *(self.element, self.groups, self.results, self.sources),
-            *(Frame(self.output, low, room, 1), self.image),
-            *(self.kernel, (1, 1), self.dilation, weights, False),
+            *(planes, self.image, self.kernel, weights, False),
         )
 
     def weight_gradient(self, name: str, target: Target) -> str:
         """Return the function `name(run, gradient, image, result, count)`."""
         of = WeightGradient(
-            *(self.element, self.groups, self.sources, self.results, self.frame, self.output),
-            *(self.kernel, self.stride, self.dilation),
+            *(self.element, self.groups, self.sources, self.results),
+            *(self._planes(target, aligned=False), self.output, self.kernel),
         )
         return weight_gradient_text(name, of, target)
 

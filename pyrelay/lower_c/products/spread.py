@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import final
 
 from ..math import Element, Target
-from .sweep import Frame
+from .frames import Frame
 from .tiles import Vector, declared, indented, outer, sums, tile_size, vector_of
 
 
@@ -130,8 +130,7 @@ def _band(
     taken = [columns[i : i + rows_most] for i in range(0, len(columns), rows_most)]
     tiles = "\n".join(_tile(of, t, rows, x, n, vector) for t in taken for x, n in chunks)
     adds = [
-        f"to[row * {pitch} + {of.frame.at(0, kx * of.dilation[1])} + x]"
-        f" += band[{kx * size} + row * {width} + x];"
+        f"to[row * {pitch} + {of.frame.at(0, kx)} + x] += band[{kx * size} + row * {width} + x];"
         for kx in columns
     ]
     loops = "for (int64_t row = 0; row < {}; row++) for (int64_t x = 0; x < {}; x++)"

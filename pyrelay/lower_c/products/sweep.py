@@ -11,62 +11,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ..math import Element, Target
+from .frames import Planes, aligned
 from .tiles import declared, indented, outer, sums, tile_size, vector_of
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """An image with zeros: `low` before its first row and column, and behind it what is missing to
-    `size`. Columns that are `phases` apart lie side by side."""
-
-    source: tuple[int, int]
-    low: tuple[int, int]
-    size: tuple[int, int]
-    phases: int
-
-    @property
-    def is_source(self) -> bool:
-        """Whether the source itself can be read."""
-        return self.size == self.source and self.phases == 1
-
-    @property
-    def columns(self) -> int:
-        """The elements of each phase of a row."""
-        return -(-self.size[1] // self.phases)
-
-    @property
-    def pitch(self) -> int:
-        """The elements from one row to the next."""
-        return self.columns * self.phases
-
-    @property
-    def plane(self) -> int:
-        """The elements of one image."""
-        return self.size[0] * self.pitch
-
-    def at(self, column: int, offset: int) -> int:
-        """Return where the column `phases * column + offset` lies in its row."""
-        return offset % self.phases * self.columns + column + offset // self.phases
-
-    def text(self, name: str, element: Element) -> str:
-        """Return the function that makes the frame of some images."""
-        (height, width), c = self.source, element.c
-        lines = [
-            f"memset(to, 0, count * {self.plane} * sizeof({c}));",
-            "for (int64_t i = 0; i < count; i++)",
-            f"    for (int64_t y = 0; y < {height}; y++) {{",
-            f"        const {c} *row = from + (i * {height} + y) * {width};",
-            f"        {c} *line = to + i * {self.plane} + (y + {self.low[0]}) * {self.pitch};",
-            f"        for (int64_t x = 0; x < {width}; x++) {{",
-            f"            int64_t column = x + {self.low[1]};",
-            f"            line[column % {self.phases} * {self.columns} + column / {self.phases}] "
-            "= row[x];",
-            "        }",
-            "    }",
-        ]
-        head = f"static void {name}(const {c} *from, {c} *to, int64_t count) {{"
-        return f"{head}\n{indented(lines, 1)}\n}}\n"
 
 
 @final
@@ -92,11 +38,9 @@ class Sweep:
     groups: int
     sources: int
     results: int
-    frame: Frame
+    frame: Planes
     output: tuple[int, int]
     kernel: tuple[int, int]
-    stride: tuple[int, int]
-    dilation: tuple[int, int]
     weights: Weights
     has_bias: bool
 
@@ -151,9 +95,9 @@ def _driver(name: str, sweep: Sweep, target: Target, blocks: int, block: int, ch
     before, after = "", ""
     image = f"const {c} *image = a.source + n * {channels * plane};"
     if not frame.is_source:
-        before = f"    {c} *room = malloc({channels * frame.plane} * sizeof({c}));\n"
+        before = aligned("room", c, str(channels * frame.plane))
         before += "    int64_t framed = -1;\n"
-        after = "    free(room);\n"
+        after = "    free(room_at);\n"
         image += f"\n        if (framed != n) {name}_frame(image, room, {channels});"
         image += "\n        framed = n, image = room;"
     tiles = sweep.groups * blocks
@@ -193,7 +137,7 @@ class _Tile:
     """
 
     def __init__(self, sweep: Sweep, rows: int, target: Target) -> None:
-        height, width = sweep.output
+        height, width = sweep.frame.grid(sweep.output)
         self._sweep: Final = sweep
         self._rows: Final = rows
         self._vector: Final = vector_of(sweep.element, (height, width), target)
@@ -212,7 +156,7 @@ class _Tile:
     @property
     def _is_whole(self) -> bool:
         """Whether the vectors of a tile cover whole rows."""
-        return self._step >= self._sweep.output[1]
+        return self._step >= self._sweep.frame.grid(self._sweep.output)[1]
 
     def _products(self) -> list[str]:
         """Return the lines for one row of the kernel over one source."""
@@ -225,16 +169,15 @@ class _Tile:
 
             def vector(place: int, kx: int = kx) -> str:
                 y, x = self._places[place]
-                pitch = sweep.stride[0] * frame.pitch
-                at = y * pitch + frame.at(x, kx * sweep.dilation[1])
-                return self._vector.load(f"p + {at}", pitch, self._count)
+                at = y * frame.step + frame.at(x, kx)
+                return self._vector.load(f"p + {at}", frame.step, self._count)
 
             inner = outer(self._vector.shape, self._rows, len(self._places), number, vector)
             lines += ["{", *(f"    {line}" for line in inner), "}"]
         return lines
 
     def _stores(self) -> list[str]:
-        height, width = self._sweep.output
+        height, width = self._sweep.frame.grid(self._sweep.output)
         lines: list[str] = []
         for i in range(self._rows):
             for j, (y, x) in enumerate(self._places):
@@ -246,7 +189,7 @@ class _Tile:
     def text(self, name: str) -> str:
         """Return the function `name(source, weights[, bias], result)`."""
         sweep, frame, weights = self._sweep, self._sweep.frame, self._sweep.weights
-        (height, width), c = sweep.output, sweep.element.c
+        (height, width), c = frame.grid(sweep.output), sweep.element.c
         names = sums(self._rows, len(self._places))
         bias = f", const {c} *bias" if sweep.has_bias else ""
         loop = "int64_t x = 0;"
@@ -264,7 +207,7 @@ static void {name}(const {c} *source, const {c} *weights{bias}, {c} *result) {{
             for (int64_t channel = 0; channel < {sweep.sources}; channel++)
                 for (int64_t ky = 0; ky < {sweep.kernel[0]}; ky++) {{
                     const {c} *p = source + channel * {frame.plane}
-                        + (y * {sweep.stride[0]} + ky * {sweep.dilation[0]}) * {frame.pitch} + x;
+                        + {frame.row("y", "ky")} + x;
                     const {c} *w = weights + channel * {weights.source} + ky * {weights.row};
 {indented(self._products(), 5)}
                 }}

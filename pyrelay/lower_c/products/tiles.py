@@ -26,9 +26,16 @@ def tile_size(target: Target) -> tuple[int, int]:
     return (6, 4) if registers(target) == 32 else (6, 2)
 
 
-def dot_size(target: Target) -> tuple[int, int]:
-    """Return the rows and columns of a dot tile."""
-    return (4, 5) if registers(target) == 32 else (2, 5)
+def dot_size(target: Target, columns: int) -> tuple[int, int]:
+    """Return the rows and columns of dot tiles for so many columns: the sums, a vector of each row,
+    and one of a column stay in registers."""
+    across = -(-columns // -(-columns // _ACROSS))
+    return min(_DOWN, (registers(target) - 1) // (across + 1)), across
+
+
+_DOWN: Final = 5
+_ACROSS: Final = 5
+"""The most rows and columns of a dot tile."""
 
 
 def sums(rows: int, columns: int) -> list[str]:

@@ -24,6 +24,7 @@ from ...kernels.plans.terms import Access, Term, is_half
 from ...kernels.plans.text import Text, call, infix, negative
 from ..math import element_name, element_of
 from .emit import KernelText
+from .picked import picked, places_apart
 
 INFIX: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/"} | {
     op: op for op in ("&", "|", "^", "<<", ">>")
@@ -195,6 +196,16 @@ class Block(CodeBlock):
         step = place.rename({self.lane: lane + 1}) - place
         return None if self.lane in step.names() else step
 
+    def places_apart(self, place: Dim) -> tuple[int, ...] | None:
+        """Return how far behind the first the places of the lanes lie, where a vector is a group of
+        rows and its places are not evenly apart; None otherwise."""
+        row = self.kernel.row
+        if row is None or row > self.kernel.lanes or list(self.kernel.terms.found(place)):
+            return None
+        if self.linear_step(place) is not None:
+            return None
+        return places_apart(self.kernel, place, self.lane, row)
+
     def _shared(self, place: Dim) -> tuple[str, Text] | None:
         """Return by how many neighbouring lanes a place is shared, and how many of the lanes that
         share the first one lie before; None unless places are such and follow each other."""
@@ -323,8 +334,13 @@ class Block(CodeBlock):
         else:
             wish = f"{self.kernel.operand_name(access.operand)}_at"
             pointer = self.kernel.argument(Read(access.operand, access.dtype), wish)
-        inside = self._inside(access.offset, term.operands)
+        asked = () if self.kernel.is_inside(access) else term.operands
+        inside = self._inside(access.offset, asked)
         function = self.kernel.function
+        if inside is None and (apart := self.places_apart(access.offset)) is not None:
+            assert self.lane is not None
+            first = self.kernel.simplified(access.offset.rename({self.lane: ZERO}))
+            return picked(self.kernel, access.dtype, self.behind(pointer, first), apart)
         if (shared := self._shared(access.offset)) is not None:
             where, chosen = self.behind(pointer, access.offset), "n" if inside is None else inside
             verb = "load_repeated_part" if inside is None else "load_repeated_where"
@@ -348,7 +364,8 @@ class Block(CodeBlock):
         """Return the mask of the lanes that a load reads, None for all that are places: those asked
         for. A computed place that is asked for and does not exist fails the run."""
         asks = [self.typed(m, bool_) for m in asked]
-        is_regular = self.step(offset) is not None or self._shared(offset) is not None
+        ways = self.step(offset), self._shared(offset), self.places_apart(offset)
+        is_regular = any(way is not None for way in ways)
         is_single = not asks and is_regular
         places = [self.kernel.terms.coordinates[n] for n in self.kernel.terms.found(offset)]
         for place, size in places:

@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, final
 
-from ...ir.expr import Function
+from ...ir.dims import Dim, product
+from ...ir.expr import Function, type_of
 from ...ir.types import DType, int32, int64
 from ...kernels.calling import Argument, Layout, Number, Read, Scratch, Size, Stride, Written
 from ...kernels.places import Places
 from ...kernels.plans.code import KernelCode
-from ...kernels.plans.terms import Term, Terms, widened
+from ...kernels.plans.terms import Access, Term, Terms, widened
 from ...kernels.plans.text import DimText, Syntax, Text
+from ...kernels.reading import shape_of
 from ..math import Target, element_name, element_of, lanes_for
 from .kernel import Kept, Kernel, Route
 
@@ -75,6 +77,8 @@ class KernelText(KernelCode):
         self.lanes = 1
         self.at_once = 1
         self.is_long = False
+        self.row: int | None = None
+        """The places along the lanes, where they are known to be few: a loop goes over all."""
         self.narrow = frozenset[Term]()
         """The places that are wanted as 32-bit integers alone."""
         self.may_fail = False
@@ -86,6 +90,7 @@ class KernelText(KernelCode):
             places, self.operands, self.argument, self._scalar, Syntax("/", "relay_most_i64")
         )
         self._places: Final = places
+        self._params: Final = function.params
 
     @cached_property
     def wide_dims(self) -> DimText:
@@ -134,6 +139,18 @@ class KernelText(KernelCode):
     def place(self, index: str) -> str:
         """Return the place of the first lane of a vector, where the first vector is at `index`."""
         return index if self.at_once == 1 else f"({index} + {self.lanes} * u)"
+
+    def simplified(self, place: Dim) -> Dim:
+        """Return an equal place with fewer divisions."""
+        return self._places.simplified(place)
+
+    def is_inside(self, access: Access) -> bool:
+        """Return whether a load is provably inside its operand, whatever the values of the kernel
+        are. An operand that is computed is not looked at."""
+        if isinstance(access.operand, str) or list(self.terms.found(access.offset)):
+            return False
+        param = self._params[access.operand]
+        return self._places.is_below(access.offset, product(shape_of(type_of(param))))
 
     def over(self, index: str, begin: str, end: str, lines: Sequence[str]) -> list[str]:
         """Return the loop over places along the lanes, around lines."""

@@ -37,6 +37,23 @@ def merged(names: Sequence[str], sizes: Sequence[Dim], dims: Sequence[Dim]) -> t
     return tuple(reversed(found))
 
 
+def grouped(sizes: tuple[Dim, ...], lanes: int) -> tuple[Dim, ...]:
+    """Return the sizes of dims after rows that are known to be so short that several fit in a
+    vector have become one."""
+    if len(sizes) <= _GROUPED:
+        return sizes
+    height, width = sizes[-2].constant, sizes[-1].constant
+    if height is None or width is None:
+        return sizes
+    rows = next((n for n in range(lanes // width, 1, -1) if height % n == 0), 1)
+    found = (*sizes[:-2], Dim.of(height // rows), Dim.of(rows * width))
+    return sizes if rows == 1 else tuple(d for d in found if d != ONE)
+
+
+_GROUPED: Final = 2
+"""Of more dims than these there is still a loop over rows when two have become one."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Nest:
@@ -57,11 +74,16 @@ class Nest:
         return [*own, *self.inner]
 
     def write(
-        self, kernel: KernelText, inside: Callable[[Block], None], *, is_shared: bool = False
+        self,
+        kernel: KernelText,
+        inside: Callable[[Block], None],
+        *,
+        is_shared: bool = False,
+        by_row: bool = False,
     ) -> list[str]:
         """Return the lines of a loop over the places from `begin` to `end`; `inside` writes what is
         done for each vector of places. With `is_shared` these bound the places along the last dim,
-        and the loop goes over all rows."""
+        and the loop goes over all rows; with `by_row` they bound the rows."""
         axes = self.axes(kernel)
         outer = Block(kernel, axes, None)
         rows: list[Block] = []
@@ -83,6 +105,11 @@ class Nest:
         if not rows:
             return [*outer.lines, *kernel.over(index, "begin", "end", inner.lines)]
         size = kernel.dims.size(self.sizes[-1])
+        if by_row:
+            body = [*self.recovered(kernel, "row"), *(line for row in rows for line in row.lines)]
+            body += kernel.over(index, "0", str(size), inner.lines)
+            loop = "for (int64_t row = begin; row < end; row++) {"
+            return [*outer.lines, loop, *indented(body), "}"]
         if is_shared:
             count = kernel.dims.size(product(self.sizes[:-1]))
             head = self.recovered(kernel, "row")

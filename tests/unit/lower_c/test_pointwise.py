@@ -22,6 +22,15 @@ EVERY = """def @every[N: Dim](%x: Tensor[(N,), {dtype}], %y: Tensor[(N,), {dtype
 WIDENED = """def @widened[N: Dim](%x: Tensor[(N,), {dtype}], %y: Tensor[(N,), float32]) {{
     (cast(%x, dtype=float32) * %y, cast(%y, dtype={dtype}))
 }}"""
+POOLED = """def @pooled[N: Dim](%x: Tensor[(N, 3, {h}, {w}), {dtype}]) {{
+    let %best = max_pool2d_with_indices(%x, kernel_size={kernel}, stride=2, padding={padding});
+    (tanh(%best.0), %best.1)
+}}"""
+SPREAD = """def @spread[N: Dim](%x: Tensor[(N, 3, {h}, {w}), {dtype}],
+    %g: Tensor[(N, 3, {h} // 2, {w} // 2), {dtype}],
+    %at: Tensor[(N, 3, {h} // 2, {w} // 2), int64]) {{
+    max_pool2d_backward(%g * %g, %x, %at, kernel_size=2)
+}}"""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8")
 
 
@@ -53,6 +62,30 @@ def test_dims_that_are_broadcast_are_loops_of_their_own() -> None:
     operands = torch.randn(2, 3, 5, 5), torch.randn(3, 1, 1), torch.randn(2, 1, 1, 5)
     check(AROUND, *operands)
     check(AROUND, operands[0].contiguous(memory_format=torch.channels_last), *operands[1:])
+
+
+SHORT_ROWS = [(8, 8), (12, 12), (6, 10), (16, 4), (4, 24), (24, 24), (14, 14), (4, 80)]
+
+
+@pytest.mark.parametrize(("h", "w"), SHORT_ROWS)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_windows_over_images_with_short_rows(h: int, w: int, dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    x, g = torch.randn(2, 3, h, w, dtype=kind), torch.randn(2, 3, h // 2, w // 2, dtype=kind)
+    size = {"h": h, "w": w, "dtype": dtype}
+    check(POOLED.format(**size, kernel=2, padding=0), x)
+    check(POOLED.format(**size, kernel=3, padding=1), x)
+    _, at = torch.nn.functional.max_pool2d_with_indices(x, 2)
+    check(SPREAD.format(**size), x, g, at)
+    check(SPREAD.format(**size), x, g.to(memory_format=torch.channels_last), at)
+
+
+def test_short_rows_are_vectors_together() -> None:
+    source = """def @small[N: Dim](%x: Tensor[(N, 3, {size}, {size}), float32]) {{
+        max_pool2d(%x, kernel_size=2)
+    }}"""
+    assert "MIXED (" in text(source.format(size=4))
+    assert "MIXED (" not in text(source.format(size=64))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
