@@ -37,65 +37,75 @@ class WeightGradient:
 
 def weight_gradient_text(name: str, of: WeightGradient, target: Target) -> str:
     """Return the C function `name(run, gradient, source, result, count)` for so many images."""
-    c = of.element.c
-    block = _block(of, target)
+    c, channels = of.element.c, of.groups * of.sources
+    block, plane = _block(of, target), of.planes.source[0] * of.planes.source[1]
     full, rest = divmod(of.results, block)
-    blocks, channels = full + (rest > 0), of.groups * of.sources
-    images, near = _kept(of)
-    turns = of.kernel[0] if blocks * min(near, channels) < _FEW else 1
-    high = of.kernel[0] // turns
-    tiles = [_tile(f"{name}_{n}", of, n, high, target) for n in (block, rest) if n]
+    blocks, shares = full + (rest > 0), -(-_ITEMS // channels)
+    tiles = "\n".join(_tile(f"{name}_{n}", of, n, target) for n in (block, rest) if n)
     chosen = _tile_call(f"{name}_{block}", of)
     if rest:
         last = _tile_call(f"{name}_{rest}", of)
-        chosen = f"if (row < {full * block}) {chosen}\n        else {last}"
-    functions, room, made, freed = _room(name, of)
+        chosen = f"if (row < {full * block}) {chosen}\n                else {last}"
+    frames, room, made, freed = _room(name, of)
+    size = channels * of.results * of.kernel[0] * of.kernel[1]
     lanes = target.register_bytes // of.element.bytes
-    joined = "\n".join(tiles)
-    cost = f"(given.count * {of.area // lanes + 1} + 8) * {block * high * of.kernel[1]}"
+    cost = f"(count / {shares} * {of.area // lanes + 1} + 8)"
+    cost += f" * {-(-blocks // 2) * block * of.kernel[0] * of.kernel[1]}"
+    parts, begin, summed = "result", "", ""
+    if shares > 1:
+        parts = "parts"
+        begin = f"    {c} *parts = malloc({shares * size} * sizeof({c}));\n"
+        summed = f"""\
+    for (int64_t i = 0; i < {size}; i++) {{
+        {c} sum = parts[i];
+        for (int64_t share = 1; share < {shares}; share++) sum += parts[share * {size} + i];
+        result[i] = sum;
+    }}
+    free(parts);
+"""
     return f"""\
 struct {name} {{
     const {c} *gradient, *source;
-    {c} *result, *room;
-    int64_t first, count, channel, channels;
+    {c} *result;
+    int64_t count;
 }};
 
-{functions}{joined}
+{frames}{tiles}
+/* Computes half of the results of one channel, from a share of the images. */
 static void {name}_part(const void *given, int64_t begin, int64_t end) {{
     const struct {name} a = *(const struct {name} *)given;
-    for (int64_t at = begin; at < end; at++) {{
-        int64_t ky = at % {turns} * {high}, row = at / {turns} % {blocks} * {block};
-        int64_t own = at / {turns * blocks}, channel = a.channel + own;
+{room}    for (int64_t at = begin; at < end; at++) {{
+        int64_t half = at % 2, channel = at / 2 % {channels}, share = at / {2 * channels};
         int64_t group = channel / {of.sources};
-        {chosen}
+        int64_t first = share * a.count / {shares}, behind = (share + 1) * a.count / {shares};
+        int64_t adds = 0;
+        do {{
+            int64_t count = relay_least_i64({_images(of)}, behind - first);
+            const {c} *source = a.source + (first * {channels} + channel) * {plane};
+{made}            for (int64_t block = half; block < {blocks}; block += 2) {{
+                int64_t row = block * {block};
+                {chosen}
+            }}
+            first += count, adds = 1;
+        }} while (first < behind);
     }}
-}}
+{freed}}}
 
 static void {name}(
     relay_run *run, const {c} *gradient, const {c} *source, {c} *result, int64_t count
 ) {{
-    struct {name} given = {{gradient, source, result, 0, 0, 0, 0, 0}};
-    int64_t passes = (count + {images - 1}) / {images};
-    int64_t images = passes < 2 ? count : (count + passes - 1) / passes;
-{room}    do {{
-        given.count = relay_least_i64(images, count - given.first);
-        for (given.channel = 0; given.channel < {channels}; given.channel += {near}) {{
-            given.channels = relay_least_i64({near}, {channels} - given.channel);
-{made}            int64_t items = given.channels * {blocks * turns};
-            relay_in_parts(run, {name}_part, &given, items, {cost});
-        }}
-        given.first += images;
-    }} while (given.first < count);
-{freed}}}
+{begin}    const struct {name} given = {{gradient, source, {parts}, count}};
+    relay_in_parts(run, {name}_part, &given, {2 * shares * channels}, {cost});
+{summed}}}
 """
 
 
-_FEW: Final = 32
-"""Fewer tiles than this do not make equal work for threads, so rows of the kernel are dealt out."""
+_ITEMS: Final = 8
+"""Fewer channels than this do not make equal work for threads, so images are shared out."""
 
 _KEPT: Final = 1 << 19
-"""The bytes of gradients, and those of sources, that are passed over again and again: they stay in
-the second-level cache."""
+"""The bytes of gradients that are passed over again and again: they stay in the second-level
+cache."""
 
 _NEAR: Final = 24 << 10
 """The bytes of images that are passed over for one row of the kernel after another."""
@@ -116,87 +126,68 @@ def _block(of: WeightGradient, target: Target) -> int:
     return min(range(min(most, of.results), 0, -1), key=cost)
 
 
-def _kept(of: WeightGradient) -> tuple[int, int]:
-    """Return how many images, and how many of their channels, are passed over at once."""
-    images = max(1, _KEPT // (of.groups * of.results * of.area * of.element.bytes))
-    all_channels = of.groups * of.sources
-    channels = max(1, _KEPT // (images * of.planes.plane * of.element.bytes))
-    passes = -(-all_channels // channels)
-    return images, -(-all_channels // passes)
+def _images(of: WeightGradient) -> int:
+    """Return how many images are passed over at once."""
+    return max(1, _KEPT // ((of.results * of.area + of.planes.plane) * of.element.bytes))
 
 
 def _tile_call(name: str, of: WeightGradient) -> str:
     """Return the call of a tile for the results from `row` on, of one group."""
-    size, plane, all_channels = of.kernel[0] * of.kernel[1], of.planes.plane, of.groups * of.sources
-    gradient = f"a.gradient + (a.first * {of.groups * of.results} + group * {of.results} + row)"
-    source = f"a.source + (a.first * {all_channels} + channel) * {plane}, {all_channels * plane}"
-    if not of.planes.is_source:
-        source = f"a.room + own * {plane}, a.channels * {plane}"
-    result = f"a.result + ((group * {of.results} + row) * {of.sources} + channel % {of.sources})"
-    given = f"{gradient} * {of.area}, {source}, {result} * {size}"
-    return f"{name}({given}, ky, a.count, a.first > 0);"
+    size, plane, channels = of.kernel[0] * of.kernel[1], of.planes.plane, of.groups * of.sources
+    gradient = f"a.gradient + ((first * {of.groups} + group) * {of.results} + row) * {of.area}"
+    source = f"source, {channels * plane}" if of.planes.is_source else f"room, {plane}"
+    whole = f"(share * {of.groups} + group) * {of.results} + row"
+    result = f"a.result + (({whole}) * {of.sources} + channel % {of.sources}) * {size}"
+    return f"{name}({gradient}, {source}, {result}, count, adds);"
 
 
 def _room(name: str, of: WeightGradient) -> tuple[str, str, str, str]:
-    """Return the functions that make the planes of some images, and the lines that find room for
-    them, make them, and free the room; nothing where the images can be read as they are."""
+    """Return the function that makes the planes of an image, and the lines that find room for some,
+    make them, and free the room; nothing where the images can be read as they are."""
     c, planes = of.element.c, of.planes
     if planes.is_source:
         return "", "", "", ""
-    channels, plane = of.groups * of.sources, planes.source[0] * planes.source[1]
-    functions = f"""\
-{planes.text(f"{name}_frame", of.element)}
-static void {name}_frames(const void *given, int64_t begin, int64_t end) {{
-    const struct {name} a = *(const struct {name} *)given;
-    for (int64_t n = begin; n < end; n++) {{
-        const {c} *source = a.source + ((a.first + n) * {channels} + a.channel) * {plane};
-        {name}_frame(source, a.room + n * a.channels * {planes.plane}, a.channels);
-    }}
-}}
-
+    apart = of.groups * of.sources * planes.source[0] * planes.source[1]
+    size = f"relay_least_i64({_images(of)}, a.count) * {planes.plane}"
+    made = f"""\
+            for (int64_t n = 0; n < count; n++)
+                {name}_frame(source + n * {apart}, room + n * {planes.plane}, 1);
 """
-    room = aligned("room", c, f"images * {_kept(of)[1] * planes.plane}")
-    room += "    given.room = room;\n"
-    cost = f"given.count, given.channels * {planes.plane // 4}"
-    made = f"            relay_in_parts(run, {name}_frames, &given, {cost});\n"
-    return functions, room, made, "    free(room_at);\n"
+    frames = planes.text(f"{name}_frame", of.element)
+    return f"{frames}\n", aligned("room", c, size), made, "    free(room_at);\n"
 
 
-def _tile(name: str, of: WeightGradient, rows: int, high: int, target: Target) -> str:
-    """Return the function that computes `high` rows of the kernel for some results and one
-    source."""
-    c, columns = of.element.c, of.kernel[1]
+def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
+    """Return the function that computes the numbers of some results and one source."""
+    c, (high, columns) = of.element.c, of.kernel
     vector = vector_of(of.element, of.planes.grid(of.output), target)
     shape, lanes = vector.shape, vector.lanes
     _, most = dot_size(target, columns)
     taken = [range(n, min(n + most, columns)) for n in range(0, columns, most)]
     passes = "\n".join(indented(_pass(of, rows, t, target), 3) for t in taken)
     near = max(1, _NEAR // ((rows * of.area + of.planes.plane) * of.element.bytes))
-    size = of.sources * of.kernel[0] * columns
     each = rows * columns
     count = -(-high * each // lanes) * lanes
     return f"""\
 static void {name}(
-    const {c} *gradient, const {c} *source, int64_t apart, {c} *result, int64_t begin,
-    int64_t count, int adds
+    const {c} *gradient, const {c} *source, int64_t apart, {c} *result, int64_t count, int64_t adds
 ) {{
     {shape} kept[{count}] = {{0}};
     for (int64_t first = 0; first < count; first += {near}) {{
         const int64_t last = relay_least_i64(count, first + {near});
-        for (int64_t row = 0; row < {high}; row++) {{
-            {shape} *sums = kept + row * {each};
-            const int64_t ky = begin + row;
+        for (int64_t ky = 0; ky < {high}; ky++) {{
+            {shape} *sums = kept + ky * {each};
 {passes}
         }}
     }}
     {c} found[{count}];
     for (int64_t i = 0; i < {count}; i += {lanes})
         relay_store_{shape}(found + i, relay_sums_{shape}(kept + i));
-    for (int64_t row = 0; row < {high}; row++)
+    for (int64_t ky = 0; ky < {high}; ky++)
         for (int64_t i = 0; i < {rows}; i++)
             for (int64_t x = 0; x < {columns}; x++) {{
-                {c} *to = result + i * {size} + (begin + row) * {columns} + x;
-                *to = (adds ? *to : 0) + found[(row * {rows} + i) * {columns} + x];
+                {c} *to = result + i * {of.sources * high * columns} + ky * {columns} + x;
+                *to = (adds ? *to : 0) + found[(ky * {rows} + i) * {columns} + x];
             }}
 }}
 """
