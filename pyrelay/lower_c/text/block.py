@@ -329,11 +329,7 @@ class Block(CodeBlock):
     def _load(self, term: Term) -> Text:
         access = term.detail
         assert isinstance(access, Access)
-        if isinstance(access.operand, str):
-            pointer = access.operand
-        else:
-            wish = f"{self.kernel.operand_name(access.operand)}_at"
-            pointer = self.kernel.argument(Read(access.operand, access.dtype), wish)
+        pointer = self._pointer(access)
         asked = () if self.kernel.is_inside(access) else term.operands
         inside = self._inside(access.offset, asked)
         function = self.kernel.function
@@ -359,6 +355,17 @@ class Block(CodeBlock):
             return call(function("load_strided", access.dtype), where, "0")
         value = f"{where.atom}[0]" if where.text == pointer else f"*({where})"
         return call(function("splat", access.dtype), value)
+
+    def _pointer(self, access: Access) -> str:
+        """Return the address of what a load reads from."""
+        if isinstance(access.operand, str):
+            return access.operand
+        wish = f"{self.kernel.operand_name(access.operand)}_at"
+        return self.kernel.argument(Read(access.operand, access.dtype), wish)
+
+    def address(self, access: Access) -> Text:
+        """Return the address of the place of the first lane that a load reads."""
+        return self.behind(self._pointer(access), access.offset)
 
     def _inside(self, offset: Dim, asked: Sequence[Term]) -> Text | None:
         """Return the mask of the lanes that a load reads, None for all that are places: those asked

@@ -14,7 +14,7 @@ from means and maxima. Functions that a later loop needs again are kept (`reread
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from ...ir.dims import ONE, Dim, product
@@ -34,6 +34,7 @@ from .emit import KernelText
 from .kernel import Kernel
 from .loops import Nest, dims_of, indented, merged, recovered
 from .rereading import Kept, Loop, kept_of, loops_of
+from .turned import IS_TURNED, turn, turned_loads
 
 _PIECE: Final = 1 << 14
 """The elements of a piece of a row that is divided: more than a thread takes a microsecond for, and
@@ -67,7 +68,12 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
         return kernel.finish()
     length = kernel.dims.size(plan.reduced)
     cost = f"{each} * {length.inside(7)}"
-    kernel.loop("", str(kernel.dims.size(plan.kept)), cost, row.lines())
+    rows = kernel.dims.size(plan.kept)
+    if loads := turned_loads(plan, kept, reduced):
+        turned = _Pass(kernel, plan, kept, reduced, turn(kernel, loads, kept, reduced))
+        kernel.loop("_columns", f"{IS_TURNED} * {rows.inside(7)}", cost, turned.lines())
+        rows = Text(f"!{IS_TURNED} * {rows.inside(7)}")
+    kernel.loop("", str(rows), cost, row.lines())
     return kernel.finish()
 
 
@@ -112,7 +118,10 @@ def _merged(coordinates: Coordinates, dims: Sequence[Dim]) -> Coordinates:
 
 
 def _is_column(
-    plan: RowPlan, kept: Coordinates, reduced: Coordinates, loaded: Iterable[Term] = ()
+    plan: RowPlan,
+    kept: Coordinates,
+    reduced: Coordinates,
+    loaded: Mapping[Term, Term] | None = None,
 ) -> bool:
     """Return whether more operands, and results of passes before, lie along the kept dims than
     along the reduced ones. One that has the same elements for all of the kept ones is read one by
@@ -120,7 +129,9 @@ def _is_column(
     if not kept or not reduced:
         return False
     row, along = kept[-1][0], reduced[-1][0]
-    loads = (t.detail for t in (*plan.supplier.terms.needed(plan.roots), *loaded))
+    loaded = loaded or {}
+    own = (t for t in plan.supplier.terms.needed(plan.roots) if t not in loaded)
+    loads = (t.detail for t in (*own, *loaded.values()))
     found = [dict(steps_of(a.offset)) for a in loads if isinstance(a, Access)]
     across = sum(s.get(row) == ONE and s.get(along) not in (None, ONE) for s in found)
     behind = sum(s.get(along) == ONE and row in s for s in found)
@@ -148,7 +159,7 @@ class _Pass:
         along = [kernel.fresh("k" if n == 0 else f"k{n}") for n in range(len(reduced))]
         self._rows: Final = tuple(rows)
         self._along: Final = tuple(along)
-        self._is_column: Final = _is_column(plan, kept, reduced, self._loaded.values())
+        self._is_column: Final = _is_column(plan, kept, reduced, self._loaded)
         pairs = [*zip(kept, rows, strict=True), *zip(reduced, along, strict=True)]
         lane = (kept if self._is_column else reduced)[-1:]
         self._axes: Final = [

@@ -33,6 +33,30 @@ def test_lanes_lie_along_what_has_a_row_for_each_lane(size: int) -> None:
     assert "*(score_at + k)" in text(VITERBI)
 
 
+PAIRS = """def @pairs[N: Dim, M: Dim, K: Dim](%x: Tensor[(N, K), {dtype}],
+    %y: Tensor[(M, K), {dtype}], %w: Tensor[(M,), {dtype}]) {{
+    let %moved = unsqueeze(%x, dim=1) - unsqueeze(%y, dim=0);
+    (sum(%moved * %moved, dim=(2,)) + %w, amax(%moved, dim=(2,)))
+}}"""
+
+
+PAIRED = [(20, 70, 7), (9, 16, 1), (4, 33, 7), (20, 5, 7), (9, 17, 300)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])
+@pytest.mark.parametrize(("n", "m", "k"), PAIRED)
+def test_rows_of_pairs_whatever_their_sizes(n: int, m: int, k: int, dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    x, y, w = ((9 * torch.randn(*shape)).to(kind) for shape in ((n, k), (m, k), (m,)))
+    check(PAIRS.format(dtype=dtype), x, y, w)
+    check(PAIRS.format(dtype=dtype), x, y.repeat(1, 2)[:, ::2], w)
+
+
+def test_an_operand_that_all_rows_meet_is_turned() -> None:
+    assert "y_turned[at * M + j] = " in text(PAIRS.format(dtype="float32"))
+    assert "turned" not in text(SOFTMAX)
+
+
 @pytest.mark.parametrize("shape", [(1, 1), (5, 7), (3, 64), (2, 1000), (0, 4)])
 def test_softmax_of_rows_of_every_length(shape: tuple[int, int]) -> None:
     check(SOFTMAX, torch.randn(shape))
