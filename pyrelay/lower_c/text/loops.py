@@ -39,19 +39,16 @@ def merged(names: Sequence[str], sizes: Sequence[Dim], dims: Sequence[Dim]) -> t
 
 def grouped(sizes: tuple[Dim, ...], lanes: int) -> tuple[Dim, ...]:
     """Return the sizes of dims after rows that are known to be so short that several fit in a
-    vector have become one."""
-    if len(sizes) <= _GROUPED:
+    vector have become one, if there are certainly so many."""
+    width = sizes[-1].constant if len(sizes) > 1 else None
+    if width is None:
         return sizes
-    height, width = sizes[-2].constant, sizes[-1].constant
-    if height is None or width is None:
-        return sizes
-    rows = next((n for n in range(lanes // width, 1, -1) if height % n == 0), 1)
-    found = (*sizes[:-2], Dim.of(height // rows), Dim.of(rows * width))
-    return sizes if rows == 1 else tuple(d for d in found if d != ONE)
-
-
-_GROUPED: Final = 2
-"""Of more dims than these there is still a loop over rows when two have become one."""
+    for rows in range(lanes // width, 1, -1):
+        count = sizes[-2].exact_quotient(Dim.of(rows))
+        if count is not None:
+            found = (*sizes[:-2], count, Dim.of(rows * width))
+            return tuple(d for d in found if d != ONE)
+    return sizes
 
 
 @final

@@ -29,7 +29,7 @@ def lower_pointwise(group: Group, layout: Layout, target: Target, name: str = ""
     plan = nested_plan(group, layout)
     kernel = _kernel(group, plan, layout, target, name)
     sizes = grouped(plan.sizes, kernel.lanes)
-    if sizes == plan.sizes:
+    if sizes == plan.sizes or len(sizes) == 1:
         return _passed(kernel, plan)
     rows = places_plan(group, layout, [f"{PREFIX}{axis}" for axis in range(len(sizes))], sizes)
     of_rows = _kernel(group, rows, layout, target, name)
