@@ -139,9 +139,14 @@ class Block(CodeBlock):
         dim = term.detail
         assert isinstance(dim, Dim)
         text = self.kernel.dims.whole(dim, self.coordinate)
-        if dim.names() & self.axes_of(term) or any(self.kernel.terms.found(dim)):
+        if self._is_block(term):
             return Text(f"{text.atom}.to(tl.int64)")
         return call("tl.full", "[]", text, "tl.int64")
+
+    def _is_block(self, place: Term) -> bool:
+        """Return whether a place is one of a block, or computed: not a number of the program."""
+        dim = place.detail
+        return bool(dim.names() & self.axes_of(place)) or any(self.kernel.terms.found(dim))
 
     def _load(self, term: Term) -> Text:
         access = term.detail
@@ -208,6 +213,8 @@ class Block(CodeBlock):
         assert term.dtype is not None
         (value,) = term.operands
         text = self._typed(value).atom
+        if value.op == "size" and self.kernel.uses[value] == 1 and self._is_block(value):
+            text = self.kernel.dims.whole(value.detail, self.coordinate).atom
         if isinstance(term.detail, DType):
             if value.dtype not in (None, float32):
                 text = f"{text}.to(tl.float32)"  # torch rounds what becomes a half in two steps
