@@ -47,22 +47,10 @@ def weight_gradient_text(name: str, of: WeightGradient, target: Target) -> str:
         last = _tile_call(f"{name}_{rest}", of)
         chosen = f"if (row < {full * block}) {chosen}\n                else {last}"
     frames, room, made, freed = _room(name, of)
-    size = channels * of.results * of.kernel[0] * of.kernel[1]
     lanes = target.register_bytes // of.element.bytes
     cost = f"(count / {shares} * {of.area // lanes + 1} + 8)"
     cost += f" * {-(-blocks // 2) * block * of.kernel[0] * of.kernel[1]}"
-    parts, begin, summed = "result", "", ""
-    if shares > 1:
-        parts = "parts"
-        begin = f"    {c} *parts = malloc({shares * size} * sizeof({c}));\n"
-        summed = f"""\
-    for (int64_t i = 0; i < {size}; i++) {{
-        {c} sum = parts[i];
-        for (int64_t share = 1; share < {shares}; share++) sum += parts[share * {size} + i];
-        result[i] = sum;
-    }}
-    free(parts);
-"""
+    parts, begin, summed = _shared(of, shares)
     return f"""\
 struct {name} {{
     const {c} *gradient, *source;
@@ -98,6 +86,23 @@ static void {name}(
     relay_in_parts(run, {name}_part, &given, {2 * shares * channels}, {cost});
 {summed}}}
 """
+
+
+def _shared(of: WeightGradient, shares: int) -> tuple[str, str, str]:
+    """Return where the gradients of some shares of the images are stored, and the lines that find
+    room for them and add them up."""
+    if shares == 1:
+        return "result", "", ""
+    c, size = of.element.c, of.groups * of.sources * of.results * of.kernel[0] * of.kernel[1]
+    summed = f"""\
+    for (int64_t i = 0; i < {size}; i++) {{
+        {c} sum = parts[i];
+        for (int64_t share = 1; share < {shares}; share++) sum += parts[share * {size} + i];
+        result[i] = sum;
+    }}
+    free(parts);
+"""
+    return "parts", f"    {c} *parts = malloc({shares * size} * sizeof({c}));\n", summed
 
 
 _ITEMS: Final = 8

@@ -30,7 +30,7 @@ _ORDER: Final = (Read, Number, Written, Scratch, Stride, Size)
 _WORDS: Final = (
     "auto break case char const continue default do double else enum extern float for goto if "
     "inline int long register restrict return short signed sizeof static struct switch typedef "
-    "union unsigned void volatile while bool true false asm typeof linux unix main OVER FIRST "
+    "union unsigned void volatile while bool true false asm typeof linux unix main OVER "
     "RELAY NULL n run given begin end at args row along piece first last lane u "
     "several whole left EACH_OF EACH_2 EACH_4 EACH_8 LET_2 LET_4 LET_8 LANES_LEFT "
     "OVER_SEVERAL OVER_LONG exp log sin cos tan "

@@ -40,13 +40,13 @@ def merged(names: Sequence[str], sizes: Sequence[Dim], dims: Sequence[Dim]) -> t
 def grouped(sizes: tuple[Dim, ...], lanes: int) -> tuple[Dim, ...]:
     """Return the sizes of dims after rows that are known to be so short that several fit in a
     vector have become one, if there are certainly so many."""
-    width = sizes[-1].constant if len(sizes) > 1 else None
-    if width is None:
+    *outer, height, width = (ONE, ONE, *sizes)
+    if width.constant is None:
         return sizes
-    for rows in range(lanes // width, 1, -1):
-        count = sizes[-2].exact_quotient(Dim.of(rows))
+    for rows in range(lanes // width.constant, 1, -1):
+        count = height.exact_quotient(Dim.of(rows))
         if count is not None:
-            found = (*sizes[:-2], count, Dim.of(rows * width))
+            found = (*outer, count, width * rows)
             return tuple(d for d in found if d != ONE)
     return sizes
 

@@ -29,6 +29,7 @@ from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text, call, infix
 from ..math import Target, element_of
 from .block import Block
+from .combining import combined, folded
 from .cost import cost_along, vectors_at_once
 from .emit import KernelText
 from .kernel import Kernel
@@ -56,7 +57,7 @@ def lower_rows(group: Group, layout: Layout, target: Target, name: str = "") -> 
     kernel.choose_lanes(plan.roots, dtypes, along[-1][0] if along else None, layout)
     kernel.count(plan.roots)
     reductions = [r for stage in plan.stages for r in stage]
-    if reduced and not any(r.is_pair for r in reductions):
+    if reduced and not (along is kept and any(r.is_pair for r in reductions)):
         kernel.at_once = vectors_at_once(kernel.terms, plan.roots, least=4)
     each = cost_along(plan.supplier.terms, plan.roots, [name for name, _ in reduced])
     row = _Pass(kernel, plan, kept, reduced, {})
@@ -221,10 +222,10 @@ class _Pass:
         stored = call(kernel.function("load", dtype), place)
         count = kernel.dims.size(_count_of_pieces(self._plan.reduced))
         row.line(f"for (int64_t piece = 0; piece < {count}; piece++)")
-        row.line(f"    {whole} = {self._combined(reduction, Text(whole), stored)};")
+        row.line(f"    {whole} = {combined(self._kernel, reduction, Text(whole), stored)};")
         for term in reduction.results:
             row.set_axes(term, [])
-        self._put_result(row, reduction, self._folded(row, reduction, whole))
+        self._put_result(row, reduction, folded(self._kernel, reduction, whole))
 
     def _by_row(self) -> list[str]:
         """Return the loop with lanes along a row."""
@@ -268,6 +269,14 @@ class _Pass:
         """Write one time through a row."""
         for reduction in loop.reductions:
             self._start(row, reduction)
+        blocks, inner = self._blocks(row)
+        self._body(inner, number, loop, kept)
+        row.lines.extend(self._repeated(blocks, inner))
+        for reduction in loop.reductions:
+            self._finish(row, reduction)
+
+    def _blocks(self, row: Block) -> tuple[Sequence[Block], Block]:
+        """Return the blocks of the loops over the reduced dims, and the innermost one."""
         blocks = [row]
         lane = row.lane if self._is_column else None
         for name, _ in self._reduced[:-1]:
@@ -279,10 +288,7 @@ class _Pass:
         inner = blocks[-1] if self._reduced else Block(self._kernel, self._axes, lane, row, "%one")
         for term, load in self._loaded.items():
             blocks[-1].put(term, blocks[-1].text(load))
-        self._body(inner, number, loop, kept)
-        row.lines.extend(self._repeated(blocks[1:], inner))
-        for reduction in loop.reductions:
-            self._finish(row, reduction)
+        return blocks[1:], inner
 
     def _body(self, inner: Block, number: int, loop: Loop, kept: Sequence[Kept]) -> None:
         """Write what a loop does for each place of a row."""
@@ -331,7 +337,7 @@ class _Pass:
         else:
             starts = ", ".join([str(start)] * kernel.at_once)
             row.line(f"{vector} {total}[{kernel.at_once}] = {{{starts}}};")
-        if not reduction.is_pair:
+        if not (reduction.is_pair and self._is_column):
             self._totals[reduction] = (total,)
             return
         place = kernel.fresh(f"{name}_place")
@@ -342,7 +348,7 @@ class _Pass:
         """Write how the elements of a vector are taken up."""
         dtype = reduction.dtype
         value = inner.typed(reduction.operand, dtype)
-        if reduction.is_pair:
+        if reduction.is_pair and self._is_column:
             self._step_pair(inner, reduction, value)
             return
         if not self._is_column:
@@ -352,7 +358,7 @@ class _Pass:
             )
         (total,) = self._totals[reduction]
         so_far = inner.reference(total)
-        inner.each(f"{so_far} = {self._combined(reduction, so_far, value)};")
+        inner.each(f"{so_far} = {combined(self._kernel, reduction, so_far, value)};")
 
     def _step_pair(self, inner: Block, reduction: Reduction, value: Text) -> None:
         kernel, dtype = self._kernel, reduction.dtype
@@ -368,8 +374,6 @@ class _Pass:
             parts.append(Text(f"({call(ne, value, value)} & {call(eq, best, best)})"))
         parts.append(call(kernel.function("lt", int64), place, inner.constant(0, int64)))
         better = " | ".join(map(str, parts))
-        if not self._is_column:
-            better = f"({better}) & {inner.existing}"
         taken = kernel.fresh("is_better")
         inner.line(f"{kernel.vector(bool_)} {taken} = {better};")
         index = [Dim.of(name) for name, _ in self._reduced]
@@ -377,22 +381,6 @@ class _Pass:
         where = kernel.function("where", dtype)
         inner.line(f"{best} = {call(where, taken, value, best)};")
         inner.line(f"{place} = {call(kernel.function('where', int64), taken, at, place)};")
-
-    def _combined(self, reduction: Reduction, total: Text, value: Text) -> Text:
-        dtype = reduction.dtype
-        match reduction.reduced.combine:
-            case "add" | "mean":
-                return infix(total, "+", value)
-            case "mul":
-                return infix(total, "*", value)
-            case "and":
-                return infix(total, "&", value)
-            case "or":
-                return infix(total, "|", value)
-            case _ if dtype == bool_:
-                return infix(total, "|" if reduction.is_largest else "&", value)
-            case _:
-                return call(self._kernel.function(_extreme(reduction), dtype), total, value)
 
     def _finish(self, row: Block, reduction: Reduction) -> None:
         """Write the result of a reduction."""
@@ -405,7 +393,7 @@ class _Pass:
         if self._is_column:
             text = row.reference(total)
         else:
-            text = self._folded(row, reduction, self._together(row, reduction, total))
+            text = folded(self._kernel, reduction, self._together(row, reduction, total))
         self._put_result(row, reduction, text)
 
     def _put_result(self, row: Block, reduction: Reduction, text: Text) -> None:
@@ -425,52 +413,49 @@ class _Pass:
         while width:
             for place in range(width):
                 one, other = Text(f"{total}[{place}]"), Text(f"{total}[{place + width}]")
-                row.line(f"{one} = {self._combined(reduction, one, other)};")
+                row.line(f"{one} = {combined(self._kernel, reduction, one, other)};")
             width //= 2
         return f"{total}[0]"
 
-    def _folded(self, row: Block, reduction: Reduction, total: str) -> Text:
-        """Return the lanes of an accumulator combined, in all lanes."""
-        dtype, kernel = reduction.dtype, self._kernel
-        if dtype == bool_:
-            is_all = identity(reduction)
-            bits = call(kernel.function("bits", bool_), f"~{total}" if is_all else total)
-            mask = kernel.vector(bool_)
-            return Text(f"(({mask}){{0}} - ({bits} {'==' if is_all else '!='} 0))")
-        match reduction.reduced.combine:
-            case "add" | "mean":
-                function = "sum"
-            case "mul":
-                function = "product"
-            case _:
-                function = "largest" if reduction.is_largest else "smallest"
-        number = call(kernel.function(function, dtype), total)
-        return call(kernel.function("splat", dtype), number)
-
     def _finish_pair(self, row: Block, reduction: Reduction) -> None:
-        best, place = self._totals[reduction]
-        name, kernel = reduction.reduced.var.name, self._kernel
+        kernel, name = self._kernel, reduction.reduced.var.name
         if self._is_column:
-            texts = Text(best), Text(place)
+            best, place = map(Text, self._totals[reduction])
         else:
-            lane = kernel.fresh(f"{name}_lane")
-            sign = ">" if reduction.is_largest else "<"
-            row.line(f"FIRST ({lane}, {best}, {place}, {kernel.lanes}, {sign});")
-            texts = (
-                call(kernel.function("splat", reduction.dtype), f"{best}[{lane}]"),
-                call(kernel.function("splat", int64), f"{place}[{lane}]"),
-            )
+            (total,) = self._totals[reduction]
+            best = Text(kernel.fresh(f"{name}_best"))
+            found = folded(self._kernel, reduction, self._together(row, reduction, total))
+            row.line(f"{kernel.vector(reduction.dtype)} {best} = {found};")
+            place = self._found(row, reduction, best)
         for term, text, dtype, wish in (
-            (reduction.value, texts[0], reduction.dtype, name),
-            (reduction.position, texts[1], int64, f"{name}_position"),
+            (reduction.value, best, reduction.dtype, name),
+            (reduction.position, place, int64, f"{name}_position"),
         ):
             if term is not None:
                 result = kernel.fresh(wish)
                 row.line(f"{kernel.vector(dtype)} {result} = {text};")
                 row.put(term, Text(result))
 
-
-def _extreme(reduction: Reduction) -> str:
-    if is_float(reduction.dtype):
-        return "maximum" if reduction.is_largest else "minimum"
-    return "most" if reduction.is_largest else "least"
+    def _found(self, row: Block, reduction: Reduction, best: Text) -> Text:
+        """Write the loop that looks for the first element of a row that is the best one, and return
+        its place: that is faster than to keep places beside the elements."""
+        kernel, dtype = self._kernel, reduction.dtype
+        place, hit = kernel.fresh("place"), kernel.fresh("hit")
+        row.line(f"int64_t {place} = {-1 if self._reduced else 0};")
+        if self._reduced:
+            blocks, inner = self._blocks(row)
+            value = inner.typed(reduction.operand, dtype)
+            same = call(kernel.function("eq", dtype), value, best)
+            if is_float(dtype):
+                ne = kernel.function("ne", dtype)
+                same = Text(f"({same} | ({call(ne, value, value)} & {call(ne, best, best)}))")
+            bits = call(kernel.function("bits", bool_), infix(same, "&", inner.existing))
+            index = [Dim.of(name) for name, _ in self._reduced]
+            at = linear(index, [size for _, size in self._reduced])
+            first = kernel.dims.whole(at, inner.scalar)
+            inner.each(
+                f"const unsigned long long {hit} = {place} < 0 ? {bits} : 0;",
+                f"if ({hit}) {{ {place} = {first} + __builtin_ctzll({hit}); break; }}",
+            )
+            row.lines.extend(self._repeated(blocks, inner))
+        return call(kernel.function("splat", int64), place)

@@ -101,18 +101,6 @@ static int64_t relay_clock(void) {
 #define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
 #endif
 
-/* Finds the lane with the best of the elements that there are, of equal ones the first. */
-#define FIRST(found, best, place, lanes, sign) \\
-    int found = 0; \\
-    for (int i = 1; i < (lanes); i++) { \\
-        if (place[i] < 0) continue; \\
-        int is_nan = best[i] != best[i], was_nan = best[found] != best[found]; \\
-        int is_same = best[i] == best[found] || (is_nan && was_nan); \\
-        int is_more = !was_nan && (is_nan || best[i] sign best[found]); \\
-        int is_better = is_same ? place[i] < place[found] : is_more; \\
-        if (place[found] < 0 || is_better) found = i; \\
-    } (void)0
-
 static void relay_worker(void *given) {
     relay_work *work = given;
     int64_t start = 0, parts = 0, own = work->thread();
