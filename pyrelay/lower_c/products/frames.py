@@ -12,7 +12,7 @@ from math import gcd
 from typing import Final, TypeAlias, final
 
 from ..math import Element, Target
-from .tiles import indented, vector_of
+from .tiles import indented, load, store, vector_of
 
 Pair: TypeAlias = tuple[int, int]
 
@@ -181,15 +181,28 @@ class Sheets:
                 f"    for (int64_t r = {first}; r < {end}; r++) {{",
                 f"        const {c} *row = from + (r * {step} + {self._first(0, ky)}) * {width};",
                 f"        {c} *line = to + {ky * self._sheet} + r * {self.output[1]};",
-                *(
-                    f"        for (int64_t x = {begin}; x < {end}; x++) line[{self.at(0, kx)} + x]"
-                    f" = row[x * {self.stride[1]} + {self._first(1, kx)}];"
-                    for kx, (begin, end) in enumerate(met)
-                ),
+                *(f"        {x}" for kx, m in enumerate(met) for x in self._copy(kx, m, element)),
                 "    }",
             ]
         given = f"const {c} *restrict from, {c} *restrict to, int64_t count"
         return f"static void {name}({given}) {{\n{indented([*lines, '}'], 1)}\n}}\n"
+
+    def _copy(self, kx: int, met: Pair, element: Element) -> list[str]:
+        """Return the lines that copy what a column of the kernel meets at some places of a row."""
+        (begin, end), step = met, self.stride[1]
+        to, first = self.at(0, kx), self._first(1, kx)
+        if step > 1:
+            loop = f"for (int64_t x = {begin}; x < {end}; x++)"
+            return [f"{loop} line[{to} + x] = row[x * {step} + {first}];"]
+        lines: list[str] = []
+        for x in range(begin, end, self.lanes):
+            count = min(self.lanes, end - x)
+            is_half = 2 * count <= self.lanes and self.lanes * element.bytes > _LEAST_BYTES
+            lanes = self.lanes // 2 if is_half else self.lanes
+            shape = f"{element.name}x{lanes}"
+            loaded = load(shape, f"row + {x + first}", lanes, count)
+            lines.append(store(shape, f"line + {to + x}", loaded, lanes, count))
+        return lines
 
     def _first(self, axis: int, number: int) -> int:
         """Return which row or column of the image one of the kernel meets for the first place."""
@@ -202,6 +215,9 @@ class Sheets:
         begin = min(max(0, -(first // stride)), count)
         return begin, max(begin, min(count, -(-(self.source[axis] - first) // stride)))
 
+
+_LEAST_BYTES: Final = 16
+"""No vector is smaller."""
 
 Planes: TypeAlias = Frame | Sheets
 

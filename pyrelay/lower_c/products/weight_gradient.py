@@ -47,6 +47,7 @@ def weight_gradient_text(name: str, of: WeightGradient, target: Target) -> str:
         last = _tile_call(f"{name}_{rest}", of)
         chosen = f"if (row < {full * block}) {chosen}\n                else {last}"
     frames, room, made, freed = _room(name, of)
+    images = _images(of)
     lanes = target.register_bytes // of.element.bytes
     cost = f"(count / {shares} * {of.area // lanes + 1} + 8)"
     cost += f" * {-(-blocks // 2) * block * of.kernel[0] * of.kernel[1]}"
@@ -62,21 +63,23 @@ struct {name} {{
 /* Computes half of the results of one channel, from a share of the images. */
 static void {name}_part(const void *given, int64_t begin, int64_t end) {{
     const struct {name} a = *(const struct {name} *)given;
-{room}    for (int64_t at = begin; at < end; at++) {{
-        int64_t half = at % 2, channel = at / 2 % {channels}, share = at / {2 * channels};
-        int64_t group = channel / {of.sources};
-        int64_t first = share * a.count / {shares}, behind = (share + 1) * a.count / {shares};
-        int64_t adds = 0;
-        do {{
-            int64_t count = relay_least_i64({_images(of)}, behind - first);
+{room}    int64_t passed = 0, most = (a.count + {shares - 1}) / {shares};
+    do {{
+        int64_t made = -1; /* The share of the channel whose planes are in the room. */
+        for (int64_t at = begin; at < end; at++) {{
+            int64_t half = at % 2, channel = at / 2 % {channels}, share = at / {2 * channels};
+            int64_t group = channel / {of.sources}, first = share * a.count / {shares} + passed;
+            int64_t left = (share + 1) * a.count / {shares} - first, adds = passed > 0;
+            if (adds && left <= 0) continue;
+            int64_t count = relay_least_i64({images}, left);
             const {c} *source = a.source + (first * {channels} + channel) * {plane};
 {made}            for (int64_t block = half; block < {blocks}; block += 2) {{
                 int64_t row = block * {block};
                 {chosen}
             }}
-            first += count, adds = 1;
-        }} while (first < behind);
-    }}
+        }}
+        passed += {images};
+    }} while (passed < most);
 {freed}}}
 
 static void {name}(
@@ -155,8 +158,9 @@ def _room(name: str, of: WeightGradient) -> tuple[str, str, str, str]:
     apart = of.groups * of.sources * planes.source[0] * planes.source[1]
     size = f"relay_least_i64({_images(of)}, a.count) * {planes.plane}"
     made = f"""\
-            for (int64_t n = 0; n < count; n++)
+            for (int64_t n = 0; n < count && made != at / 2; n++)
                 {name}_frame(source + n * {apart}, room + n * {planes.plane}, 1);
+            made = at / 2;
 """
     frames = planes.text(f"{name}_frame", of.element)
     return f"{frames}\n", aligned("room", c, size), made, "    free(room_at);\n"
