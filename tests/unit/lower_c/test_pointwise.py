@@ -75,7 +75,7 @@ def test_windows_over_images_with_short_rows(h: int, w: int, dtype: str) -> None
     size = {"h": h, "w": w, "dtype": dtype}
     check(POOLED.format(**size, kernel=2, padding=0), x)
     check(POOLED.format(**size, kernel=3, padding=1), x)
-    _, at = torch.nn.functional.max_pool2d_with_indices(x, 2)
+    _, at = torch.nn.functional.max_pool2d_with_indices(x, [2, 2])
     check(SPREAD.format(**size), x, g, at)
     check(SPREAD.format(**size), x, g.to(memory_format=torch.channels_last), at)
 
