@@ -155,7 +155,7 @@ class Transposed:
         last = len(params) + len(leaves)
         pushed = reverse.transposed(pulled, tuple(range(len(params), last)))
         args = [builder.value(p) for p in params]
-        args += map(builder.value, space.border.zeros(builder, value))
+        args += map(builder.value, space.border.anywhere(builder, value))
         for place, (index, leaf) in enumerate(places):
             if place in tangents:
                 args.append(builder.value(tangents[place]))

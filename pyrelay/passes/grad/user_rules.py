@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 def transposed_rule(space: Workspace, instance: Instance, inner: Instance) -> None:
     """Fill in the instance of a function with a rule for forward mode. The derivative of its rule
-    in the tangents is `inner`: they are zero in the forward function, and its backward function is
-    that of the instance."""
+    in the tangents is `inner`: the forward function takes any, and its backward function is that of
+    the instance."""
     function = space.store.functions[instance.source]
     first = sum(space.leaves.width(type_of(p)) for p in function.params)
     active = set(bits(inner.active))
@@ -44,8 +44,8 @@ def transposed_rule(space: Workspace, instance: Instance, inner: Instance) -> No
     copier = Copier(builder.names)
     params = tuple(copier.fresh(p) for p in function.params)
     args = [builder.value(p) for p in params]
-    zeros = [leaf for p in args for leaf in space.border.zeros(builder, p)]
-    args += (builder.value(zeros[i]) for i in bits(instance.varied))
+    points = [leaf for p in args for leaf in space.border.anywhere(builder, p)]
+    args += (builder.value(points[i]) for i in bits(instance.varied))
     callee = space.store.functions[inner.forward]
     both = builder.apply(inner.forward, args, _result(callee), as_arguments(function.type_params))
     result = builder.tuple((both[0][0], both[1]))

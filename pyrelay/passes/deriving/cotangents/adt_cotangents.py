@@ -24,8 +24,10 @@ from ....ir.types import (
     Type,
     int64,
     is_float,
+    known_dtype,
 )
 from ....operators.builder import Builder, Value
+from ....operators.primitive.create import full
 from ..leaves import skeleton
 from .cotangents import field_pattern, open_fields
 
@@ -98,12 +100,20 @@ class Border:
             case _:
                 return []
 
-    def zeros(self, builder: Builder, value: Value) -> list[Expr]:
-        """Return the leaves of the zero cotangent of a value, with all of its structure: what is
-        linear in a cotangent is transposed at these, as the symbolic zero of a data type has no
-        parts that a derivative could be taken in."""
-        missing = iter([None] * self._leaves.width(value.ty))
-        return self.incoming(builder, self.gradient(builder, value, value.ty, missing), value.ty)
+    def anywhere(self, builder: Builder, value: Value) -> list[Expr]:
+        """Return the leaves of some cotangent of a value, with all of its structure: what is linear
+        in a cotangent has the same derivative everywhere. They are ones, and of data the data
+        themselves. At zero a rule that iterates until its result stands still would not iterate,
+        and the symbolic zero of a data type has no parts that a derivative could be taken in."""
+        own = self.incoming(builder, value, value.ty)
+        types = self._leaves.of(value.ty)
+        return [self._ones(builder, t, o) for t, o in zip(types, own, strict=True)]
+
+    def _ones(self, builder: Builder, leaf: Type, own: Expr) -> Expr:
+        if not isinstance(leaf, TensorType):
+            return own
+        attrs = {"size": leaf.shape, "fill_value": 1.0, "dtype": known_dtype(leaf)}
+        return builder.call(full, (), attrs).atom
 
     # Functions over data. Each is asked for by the type it is for, with parameters as arguments.
 
