@@ -18,6 +18,7 @@ from ...ir.traverse import bound_vars, post_order
 from ...ir.types import dim_names, show
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction
 from ...kernels.explain import explain, explain_calls, summary_of
+from ...kernels.gradient_forms import explain_gradients
 from ...kernels.outlined import outlined_of
 from ...kernels.residuals import explain_saved
 from ...text.open_sizes import with_any
@@ -86,7 +87,9 @@ def explanation(program: Program) -> str:
     head, _, rest = text.partition("\n")
     saved = explain_saved(program.derived)
     kept = "\n".join(("", "gradients save", *saved, "")) if saved else ""
-    return f"{head}\n{what}\n{rest}{kept}"
+    forms = explain_gradients(program.simplified) if lowering is not Plain.EVALUATOR else []
+    taken = "\n".join(("", "updates take gradients as", *forms, "")) if forms else ""
+    return f"{head}\n{what}\n{rest}{kept}{taken}"
 
 
 def _fused(program: Program, backend: Backend) -> str:

@@ -16,6 +16,7 @@ import torch
 from ...diagnostics.catalogue.model import NoSuchParameter
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest
+from ...diagnostics.wording import counted
 from ..border.autograd import unrecorded
 from ..values import pytrees
 from ..values.structure import tensors
@@ -226,6 +227,11 @@ class Grads(TensorRecord):
             self._tree = self.home.blueprint.params_tree(self._parts)
         return self._tree
 
+    def __repr__(self) -> str:
+        rows = zip(self._names, self.parts, self._like or tensors(self.tree), strict=True)
+        fields = ", ".join(f"{name}: {_shape(part, like)}" for name, part, like in rows)
+        return f"Grads({fields})"
+
     def _binary(self, function: Callable[..., torch.Tensor], other: TensorRecord | float) -> Self:
         is_scaling = function in (torch.mul, torch.div) and not isinstance(other, TensorRecord)
         if not is_scaling or not self._has_rows:
@@ -250,6 +256,13 @@ class Grads(TensorRecord):
     @property
     def _has_rows(self) -> bool:
         return any(map(are_rows, self.parts))
+
+
+def _shape(part: Part, like: torch.Tensor) -> str:
+    """Return the shape of a gradient as text, and how many rows of a table it is."""
+    if not isinstance(part, tuple) or not are_rows(part):
+        return f"{tuple(like.shape)}"
+    return f"{counted(part[1].numel(), 'row')} of {tuple(like.shape)}"
 
 
 def whole(part: Part, shape: torch.Size) -> torch.Tensor:

@@ -1,0 +1,71 @@
+"""What `explain` says of the gradients that updates take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
+
+N = Dim("N")
+
+
+@relay_model
+def net(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 500)]:
+    found = relay.embedding(ids, num_embeddings=500, embedding_dim=4)
+    tied = relay.param((500, 4))
+    h = relay.tanh(relay.linear(found, out_features=4) + tied[ids])
+    return h @ tied.T
+
+
+@relay
+def loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (net(ids) ** 2).sum()
+
+
+@relay
+def descended(model: Model[net], ids: Tensor[Int, (N,)]) -> Float:
+    value, grads = relay.value_and_grad(model, loss, (ids,))
+    relay.update_model_params(model, grads, lr=0.1)
+    return value
+
+
+@relay
+def stepped(model: Model[net], optimizer: Optimizer, ids: Tensor[Int, (N,)]) -> Float:
+    value, grads = relay.value_and_grad(model, loss, (ids,))
+    relay.update_model_params(model, grads, optimizer=optimizer)
+    return value
+
+
+MODEL = relay.create_model(net, seed=0)
+
+
+@pytest.mark.parametrize("lowering", ["c", "torch"])
+@pytest.mark.parametrize("function", [descended, stepped], ids=["descent", "optimiser"])
+def test_each_gradient_is_rows_or_dense_for_a_reason(function: Any, lowering: str) -> None:
+    ids = torch.tensor([1, 2, 1])
+    with options(lowering=lowering):
+        if function is stepped:
+            stepped(MODEL, relay.optim.adam(lr=0.1), ids)
+        text = function.explain().partition("updates take gradients as\n")[2]
+    found, tied, weight, bias = text.splitlines()[:4]
+    assert found.split() == ["model.0", "Tensor[Float,", "(500,", "4)]", "N", "rows"]
+    assert tied.endswith("dense: the whole table is read at line 20")
+    assert weight.endswith(("dense", "dense, as two factors"))
+    assert bias.endswith("dense")
+
+
+def test_nothing_is_said_where_no_gradient_is_rows() -> None:
+    @relay
+    def square(x: Tensor[Float, (N,)]) -> Float:
+        return (x * x).sum()
+
+    assert "updates take" not in relay.grad(square).explain()
+
+
+def test_a_gradient_prints_its_rows() -> None:
+    gradient = relay.grad(MODEL, loss, (torch.tensor([1, 2, 1]),))
+    text = repr(gradient)
+    assert text.startswith("Grads(found.weight: 3 rows of (500, 4), tied: (500, 4), ")
