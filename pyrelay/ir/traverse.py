@@ -15,31 +15,25 @@ and `run` drives it on a flat stack:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from dataclasses import fields, replace
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_args
 
 from .expr import (
     Binding,
     BindPattern,
     Call,
     Clause,
-    Constant,
-    Constructor,
     ConstructorPattern,
     Expr,
     Flavour,
     Function,
     GlobalVar,
-    If,
     LetBlock,
     Match,
     Pattern,
-    RefCreate,
-    RefRead,
-    RefWrite,
     Transform,
     Tuple,
-    TupleGet,
     TuplePattern,
     Var,
     Wildcard,
@@ -143,36 +137,33 @@ def _rebuild_match(expr: Match, rest: Iterator[Expr]) -> Match:
     return replace(expr, value=value, clauses=tuple(clauses))
 
 
-def _rebuild_if(expr: If, rest: Iterator[Expr]) -> If:
-    return replace(expr, condition=next(rest), then=next(rest), otherwise=next(rest))
-
-
-def _rebuild_write(expr: RefWrite, rest: Iterator[Expr]) -> RefWrite:
-    return replace(expr, ref=next(rest), value=next(rest))
-
-
 _LEAF: Final = _Shape(lambda e: (), lambda e, rest: e)
+
+
+def _of_fields(cls: type[Expr]) -> _Shape:
+    """Return the shape of a class whose children are its fields that are expressions, in order."""
+    names = tuple(f.name for f in fields(cls) if f.type == "Expr")
+    if not names:
+        return _LEAF
+    first, together = attrgetter(names[0]), attrgetter(*names)
+    return _Shape(
+        (lambda e: (first(e),)) if len(names) == 1 else together,
+        lambda e, rest: replace(e, **dict(zip(names, rest, strict=True))),
+    )
+
+
 _SHAPES: Final[dict[type[Expr], _Shape]] = {
-    Var: _LEAF,
-    GlobalVar: _LEAF,
-    Constant: _LEAF,
-    Constructor: _LEAF,
+    **{cls: _of_fields(cls) for cls in get_args(Expr)},
     Call: _Shape(_call_children, _rebuild_call),
     Tuple: _Shape(lambda e: e.fields, lambda e, rest: replace(e, fields=tuple(rest))),
-    TupleGet: _Shape(lambda e: (e.value,), lambda e, rest: replace(e, value=next(rest))),
     LetBlock: _Shape(_let_children, _rebuild_let),
-    If: _Shape(lambda e: (e.condition, e.then, e.otherwise), _rebuild_if),
-    Function: _Shape(lambda e: (e.body,), lambda e, rest: replace(e, body=next(rest))),
     Match: _Shape(_match_children, _rebuild_match),
-    RefCreate: _Shape(lambda e: (e.value,), lambda e, rest: replace(e, value=next(rest))),
-    RefRead: _Shape(lambda e: (e.ref,), lambda e, rest: replace(e, ref=next(rest))),
-    RefWrite: _Shape(lambda e: (e.ref, e.value), _rebuild_write),
     Transform: _Shape(
         lambda e: (e.function, *e.rules),
         lambda e, rest: replace(e, function=next(rest), rules=tuple(rest)),
     ),
 }
-"""Every class of `Expr`; a test holds the two together."""
+"""Every class of `Expr`; those that stand here hold children in other ways."""
 
 
 def pre_order(expr: Expr) -> Iterator[Expr]:

@@ -18,7 +18,6 @@ from ..diagnostics.source import NOWHERE
 from ..ir.expr import Var
 from ..ir.op import (
     Clash,
-    Effect,
     Expansion,
     Gradient,
     Hidden,
@@ -68,7 +67,6 @@ def composite(
     fuses: bool = True,
     shape: ShapeBehaviour = ShapeBehaviour.COMPOSITE,
     layouts: Layouts = Layouts.PLAIN,
-    effect: Effect = Effect.NONE,
     hidden: tuple[Hidden, ...] = (),
     hyper: tuple[Param, ...] = (),
 ) -> Op:
@@ -88,7 +86,6 @@ def composite(
         params=params,
         promotion=promotion,
         type_rule=type_rule or type_of_body(meaning.body),
-        effect=effect,
         shape=shape,
         layouts=layouts,
         lowering=lowering,

@@ -70,12 +70,9 @@ class Elements(Scalars, Protocol):
         ...
 
 
-def number_element(
-    k: Elements, value: Any, dtype: DType | None, default: DType | None = None
-) -> Any:
+def number_element(k: Elements, value: Any, dtype: DType | None) -> Any:
     """Return a number that an attribute states, sizes included, as an element of a dtype."""
     if not isinstance(value, Dim):
         return k.const(value)
-    dtype = dtype or default
     found = k.number(value)
     return found if dtype is None or dtype == int64 else k.cast(found, dtype)

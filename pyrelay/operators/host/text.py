@@ -60,9 +60,9 @@ class _StandIn:
     """A stand-in for a tensor in formatting: it has no format of its own."""
 
 
-def showable(call: RuleCall, index: int) -> Type:
-    """Return the type of an operand that is shown as text. Raises Clash where it has no text."""
-    ty = call.solver.resolve(call.types[index])
+def showable(call: RuleCall) -> Type:
+    """Return the type of the operand that is shown as text. Raises Clash where it has no text."""
+    ty = call.solver.resolve(call.types[0])
     pending = [ty]
     while pending:
         part = call.solver.resolve(pending.pop())
@@ -98,7 +98,7 @@ def _example(ty: Type) -> Any:
 
 
 def _format_type(call: RuleCall) -> Type:
-    ty = showable(call, 0)
+    ty = showable(call)
     places = _places(call, call.attrs["template"])
     wanted = len(places) + sum(len(_places(call, spec or "")) for _, _, spec, _ in places)
     if isinstance(ty, TupleType) and len(ty.fields) != wanted:
@@ -155,7 +155,7 @@ format_: Final = Op(
 
 
 def _print_type(call: RuleCall) -> Type:
-    showable(call, 0)
+    showable(call)
     return UNIT
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
+from ...ir.declaration.elements import number_element
 from ...ir.dims import ZERO, Dim, DimHole
 from ...ir.op import (
     Elementwise,
@@ -31,7 +32,7 @@ from ...ir.rules import axis, common_dtype, integral, with_rank
 from ...ir.types import SizeType, TensorType, TupleType, Type
 from ..shared import moving
 from ..shared.operands import as_positions, as_tensors, fields
-from . import create, gathering, index, join
+from . import gathering, index, join
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source
@@ -410,7 +411,7 @@ def _index_add_element(
     value = source(*place.index)
     if alpha == 1:
         return index, value
-    return index, k.mul(value, create.number_element(k, alpha, source.dtype))
+    return index, k.mul(value, number_element(k, alpha, source.dtype))
 
 
 index_add: Final = Op(

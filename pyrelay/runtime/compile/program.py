@@ -101,11 +101,9 @@ class Program:
         self._kept: Final = KeptModules(module, stage, entry, (torch.__version__,))
 
     @classmethod
-    def of_typed(
-        cls, typed: Module, entry: str, data: UserData = NO_DATA, view: View = NOTHING
-    ) -> Self:
+    def of_typed(cls, typed: Module, entry: str, data: UserData = NO_DATA) -> Self:
         """Return the program of a module that has been checked before."""
-        return cls(typed, entry, data, view, stage=Stage.TYPED)
+        return cls(typed, entry, data, stage=Stage.TYPED)
 
     def pipeline(self, lowering: Lowering) -> Pipeline:
         """Return the passes that the program goes through for a lowering."""
