@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import float64, relay
+from pyrelay import Fn, Int, float64, relay
 from pyrelay.ir.expr import (
     Constructor,
     Function,
@@ -115,6 +115,53 @@ def in_an_indexing_loop(x: float64, y: float64) -> float64:
     return state
 
 
+@relay
+def composed(f: Fn[[float64], float64], g: Fn[[float64], float64]) -> Fn[[float64], float64]:
+    return lambda a: f(g(a))
+
+
+@relay
+def in_composed_functions(x: float64, y: float64) -> float64:
+    both = composed(lambda a: a * y, lambda a: relay.exp(a))
+    return both(both(x))
+
+
+@relay
+def with_a_tangent(x: float64, y: float64) -> float64:
+    value, tangent = relay.jvp(lambda a: relay.tanh(a) * y)((x,), (y,))
+    return value * tangent
+
+
+@relay
+def with_a_pullback(x: float64, y: float64) -> float64:
+    value, pull = relay.vjp(lambda a: relay.exp(a) * y)(x)
+    return pull(value) * value
+
+
+@relay
+def with_a_gradient(x: float64, y: float64) -> float64:
+    slope = relay.grad(lambda a: relay.sin(a) * y)
+    return slope(x) * slope(x * y)
+
+
+@relay
+def with_a_checkpoint(x: float64, y: float64) -> float64:
+    again = relay.checkpoint(lambda a: relay.tanh(relay.exp(a) * y))
+    return again(x) * again(y)
+
+
+@relay
+def chosen(a: float64, k: Int) -> float64:
+    if k == 0:
+        return a
+    return relay.tanh(a) * a
+
+
+@relay
+def by_numbers(x: float64, y: float64) -> float64:
+    return chosen(x, 0) * chosen(y, 1) + chosen(x * y, 2)
+
+
 PROGRAMS = [
     products,
     in_a_cell,
@@ -123,6 +170,12 @@ PROGRAMS = [
     in_a_loop,
     in_recursion,
     in_a_list,
+    in_composed_functions,
+    with_a_tangent,
+    with_a_pullback,
+    with_a_gradient,
+    with_a_checkpoint,
+    by_numbers,
     on_a_list,
     on_a_tree,
     on_a_comb,
