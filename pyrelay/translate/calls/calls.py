@@ -31,7 +31,7 @@ from ...operators.composite.model import param
 from ...operators.host.sizes import dim_size, rank, shape
 from ...operators.primitive.activation import stop_gradient
 from ...operators.primitive.compare import cast
-from ...prelude.library import OPTION
+from ...prelude.library import LIST, OPTION
 from ...prelude.names import library_value
 from ..context import Context
 from ..control.blocks import Code
@@ -61,6 +61,7 @@ from ..subset.migration_hints import (
     OF_VALUES,
     STRINGS,
 )
+from ..types.declared_types import declared_type
 from .builtin_calls import CALLS, IN_LOOPS
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call, operands
@@ -443,14 +444,22 @@ def _size(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
 
 
 def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
-    """Return the mistake of a method or attribute that tensors do not have."""
+    """Return the mistake of a method or attribute that a value does not have."""
     name, instead = node.attr, None
+    ty, text = declared_type(cx, node.value), ast.unparse(node.value)
+    if isinstance(ty, StrType):
+        return UnknownAttribute(cx.span(node), "a string", name, None, STRINGS)
+    if isinstance(ty, AdtType) and ty.name == LIST and name in METHODS:
+        instead = f"make a tensor of it: `relay.stack({text}).{name}()`"
+        return UnknownAttribute(cx.span(node), "a list", name, None, instead)
     if name in OF_CONTAINERS:
         return UnknownAttribute(cx.span(node), "compiled code", name, None, OF_CONTAINERS[name])
     if name.endswith("_") and name.rstrip("_") in METHODS:
         instead = f"tensors never change: write `x = x.{name.rstrip('_')}(...)`"
     else:
         instead = OF_VALUES.get(name)
+    if name in METHODS:
+        instead = f"it is a method: write `{text}.{name}()`"
     near = nearest(name, (*METHODS, *CASTS, *LIKE, *SAME, "shape", "ndim", "T", "mT", "size"))
     return UnknownAttribute(cx.span(node), "a tensor", name, near, instead)
 

@@ -364,6 +364,10 @@ def _owned(
     if entry is None or entry.atom is None:
         cx.program.report(OuterAssignment(span, name.id))
         return None
+    if isinstance(declared_type(cx, name), TupleType):
+        instead = "a tuple never changes: make a new one, with the other items as they are"
+        cx.program.report(Unsupported(span, "an assignment to an item of a tuple", instead))
+        return None
     if entry.holder is not None and name.id in cx.lists:
         place, change = (entry.holder.span, entry.holder.why), "an element is assigned here"
         instead = f"assign a copy first: `{name.id} = list({name.id})`"

@@ -70,7 +70,6 @@ _LITERALS: Final[dict[type, Refusal]] = {
     complex: Refusal("a complex number", "compute with real and imaginary parts"),
 }
 _ARGUMENTS: Final = "write each parameter out, with its annotation"
-_LOOP_ELSE: Final = Refusal("`else` of a loop", "write the code after the loop")
 _DECORATOR: Final = Refusal("a decorator on a nested function", "call it: `g = decorator(f)`")
 _ITEM: Final = Refusal(
     "an assignment to a part of an expression",
@@ -142,8 +141,6 @@ def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refu
             yield from _operators(node, ops)
         case ast.Constant(value=value) if type(value) in _LITERALS:
             yield node, _LITERALS[type(value)]
-        case ast.For(orelse=[first, *_]) | ast.While(orelse=[first, *_]):
-            yield first, _LOOP_ELSE
         case ast.Subscript(ctx=ast.Store()) if not _is_item_of_name(node):
             yield node, _ITEM
         case ast.keyword(arg=None, value=value):

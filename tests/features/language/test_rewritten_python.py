@@ -1,4 +1,4 @@
-"""`a, *rest = xs`, `del xs[i]` and `:=`, each against plain Python."""
+"""`a, *rest = xs`, `del xs[i]`, `:=` and the `else` of loops, each against plain Python."""
 
 from __future__ import annotations
 
@@ -110,6 +110,60 @@ def popped_in_a_condition(xs: list[Float]) -> Float:
     return total + len(stack)
 
 
+def without_a_break(xs: list[Float]) -> Float:
+    total = 0.0
+    for x in xs:
+        total += x
+    else:
+        total *= 2.0
+    return total
+
+
+def searched(xs: list[Float]) -> Float:
+    found = -1.0
+    for x in xs:
+        match int(x):
+            case 7:
+                found = 70.0
+                break
+            case _:
+                pass
+        if x > 1.0:
+            for y in xs:
+                if y == 5.0:
+                    break
+            else:
+                found = x
+                break
+        elif x == 0.5:
+            return 5.0
+    else:
+        found = -2.0
+    return found
+
+
+def counted_down(xs: list[Float]) -> Float:
+    left = len(xs)
+    while (rest := left - 1) > 0:
+        left -= 1
+        if rest == 2:
+            break
+    else:
+        left += 100
+    return left * 1.0
+
+
+def primes(xs: list[Float]) -> Float:
+    total = 0.0
+    for i in range(2, 4 * len(xs)):
+        for j in range(2, i):
+            if i % j == 0:
+                break
+        else:
+            total += i
+    return total
+
+
 XS = [1.0, 2.0, 3.0, 7.0]
 PROGRAMS = [
     (head_and_tail, XS),
@@ -130,6 +184,15 @@ PROGRAMS = [
     (in_order, 2.0),
     (nested, 2.0),
     (popped_in_a_condition, [5.0, 0.5, 2.0, 3.0]),
+    (without_a_break, XS),
+    (searched, XS),
+    (searched, [7.0]),
+    (searched, [2.0, 5.0]),
+    (searched, [0.5, 2.0]),
+    (searched, []),
+    (counted_down, XS),
+    (counted_down, XS[:2]),
+    (primes, XS),
 ]
 
 
@@ -142,6 +205,8 @@ def test_it_computes_what_python_does(program: Callable[..., Any], argument: Any
 def test_gradients_go_through() -> None:
     found = relay.grad(relay(rebound))(XS)
     assert [float(x) for x in found] == [10.0, 8.0, 8.0, 12.0]
+    doubled = relay.grad(relay(without_a_break))(XS)
+    assert [float(x) for x in doubled] == [2.0] * 4
 
 
 @pytest.mark.parametrize(("program", "count"), [(head_and_tail, 0), (both_ends, 1)])

@@ -83,10 +83,6 @@ def test_an_f_string_is_allowed_where_it_is_shown() -> None:
     assert refused("print(f'{x}')\nassert x, f'{x}'\nraise ValueError(f'{x}')") == []
 
 
-def test_a_loop_has_no_else() -> None:
-    assert refused("while x:\n    pass\nelse:\n    x = 1") == [("`else` of a loop", "x = 1")]
-
-
 def test_only_items_of_names_are_assigned() -> None:
     assert [text for _, text in refused("f(x)[0] = 2\nx[0][1] = 2\nx[0] = 1")] == ["f(x)[0]"]
 
