@@ -49,27 +49,27 @@ def weight_gradient_text(name: str, of: WeightGradient, target: Target) -> str:
     frames, room, made, freed = _room(name, of)
     images = _images(of)
     lanes = target.register_bytes // of.element.bytes
-    cost = f"(count / {shares} * {of.area // lanes + 1} + 8)"
+    cost = f"(count / shares * {of.area // lanes + 1} + 8)"
     cost += f" * {-(-blocks // 2) * block * of.kernel[0] * of.kernel[1]}"
     parts, begin, summed = _shared(of, shares)
     return f"""\
 struct {name} {{
     const {c} *gradient, *source;
     {c} *result;
-    int64_t count;
+    int64_t count, shares;
 }};
 
 {frames}{tiles}
 /* Computes half of the results of one channel, from a share of the images. */
 static void {name}_part(const void *given, int64_t begin, int64_t end) {{
     const struct {name} a = *(const struct {name} *)given;
-{room}    int64_t passed = 0, most = (a.count + {shares - 1}) / {shares};
+{room}    int64_t passed = 0, most = (a.count + a.shares - 1) / a.shares;
     do {{
         int64_t made = -1; /* The share of the channel whose planes are in the room. */
         for (int64_t at = begin; at < end; at++) {{
             int64_t half = at % 2, channel = at / 2 % {channels}, share = at / {2 * channels};
-            int64_t group = channel / {of.sources}, first = share * a.count / {shares} + passed;
-            int64_t left = (share + 1) * a.count / {shares} - first, adds = passed > 0;
+            int64_t group = channel / {of.sources}, first = share * a.count / a.shares + passed;
+            int64_t left = (share + 1) * a.count / a.shares - first, adds = passed > 0;
             if (adds && left <= 0) continue;
             int64_t count = relay_least_i64({images}, left);
             const {c} *source = a.source + (first * {channels} + channel) * {plane};
@@ -85,8 +85,8 @@ static void {name}_part(const void *given, int64_t begin, int64_t end) {{
 static void {name}(
     relay_run *run, const {c} *gradient, const {c} *source, {c} *result, int64_t count
 ) {{
-{begin}    const struct {name} given = {{gradient, source, {parts}, count}};
-    relay_in_parts(run, {name}_part, &given, {2 * shares * channels}, {cost});
+{begin}    const struct {name} given = {{gradient, source, {parts}, count, shares}};
+    relay_in_parts(run, {name}_part, &given, shares * {2 * channels}, {cost});
 {summed}}}
 """
 
@@ -95,17 +95,21 @@ def _shared(of: WeightGradient, shares: int) -> tuple[str, str, str]:
     """Return where the gradients of some shares of the images are stored, and the lines that find
     room for them and add them up."""
     if shares == 1:
-        return "result", "", ""
+        return "result", "    const int64_t shares = 1;\n", ""
     c, size = of.element.c, of.groups * of.sources * of.results * of.kernel[0] * of.kernel[1]
+    begin = f"""\
+    const int64_t shares = count < 1 ? 1 : relay_least_i64({shares}, count);
+    {c} *parts = shares > 1 ? malloc(shares * {size} * sizeof({c})) : result;
+"""
     summed = f"""\
-    for (int64_t i = 0; i < {size}; i++) {{
+    for (int64_t i = 0; i < {size} && shares > 1; i++) {{
         {c} sum = parts[i];
-        for (int64_t share = 1; share < {shares}; share++) sum += parts[share * {size} + i];
+        for (int64_t share = 1; share < shares; share++) sum += parts[share * {size} + i];
         result[i] = sum;
     }}
-    free(parts);
+    if (shares > 1) free(parts);
 """
-    return "parts", f"    {c} *parts = malloc({shares * size} * sizeof({c}));\n", summed
+    return "parts", begin, summed
 
 
 _ITEMS: Final = 8
@@ -175,8 +179,8 @@ def _tile(name: str, of: WeightGradient, rows: int, target: Target) -> str:
     taken = [range(n, min(n + most, columns)) for n in range(0, columns, most)]
     passes = "\n".join(indented(_pass(of, rows, t, target), 3) for t in taken)
     near = max(1, _NEAR // ((rows * of.area + of.planes.plane) * of.element.bytes))
-    each = rows * columns
-    count = -(-high * each // lanes) * lanes
+    each = high * columns
+    count = -(-rows * each // lanes) * lanes
     return f"""\
 static void {name}(
     const {c} *gradient, const {c} *source, int64_t apart, {c} *result, int64_t count, int64_t adds
@@ -185,19 +189,18 @@ static void {name}(
     for (int64_t first = 0; first < count; first += {near}) {{
         const int64_t last = relay_least_i64(count, first + {near});
         for (int64_t ky = 0; ky < {high}; ky++) {{
-            {shape} *sums = kept + ky * {each};
+            {shape} *sums = kept + ky * {columns};
 {passes}
         }}
     }}
     {c} found[{count}];
     for (int64_t i = 0; i < {count}; i += {lanes})
         relay_store_{shape}(found + i, relay_sums_{shape}(kept + i));
-    for (int64_t ky = 0; ky < {high}; ky++)
-        for (int64_t i = 0; i < {rows}; i++)
-            for (int64_t x = 0; x < {columns}; x++) {{
-                {c} *to = result + i * {of.sources * high * columns} + ky * {columns} + x;
-                *to = (adds ? *to : 0) + found[(ky * {rows} + i) * {columns} + x];
-            }}
+    for (int64_t i = 0; i < {rows}; i++) {{
+        {c} *to = result + i * {of.sources * each};
+        for (int64_t at = 0; at < {each}; at++)
+            to[at] = (adds ? to[at] : 0) + found[i * {each} + at];
+    }}
 }}
 """
 
@@ -225,7 +228,7 @@ def _pass(of: WeightGradient, rows: int, taken: range, target: Target) -> list[s
     if width > whole:
         body += ["{", *(f"    {x}" for x in products(str(whole), width - whole)), "}"]
     kept = {
-        f"c{i}_{j}": f"sums[{i * of.kernel[1] + kx}]"
+        f"c{i}_{j}": f"sums[{i * of.kernel[0] * of.kernel[1] + kx}]"
         for i in range(rows)
         for j, kx in enumerate(taken)
     }
