@@ -41,6 +41,10 @@ CASES = {
     "two rows a vector": Convolution(F32, 2, 3, 7, (15, 17), (3, 3), (2, 2), (1, 0), (1, 1)),
     "four rows a vector": Convolution(F32, 1, 3, 5, (10, 6), (3, 3), (1, 1), (0, 0), (1, 1)),
     "short rows of float64": Convolution(F64, 1, 2, 3, (6, 4), (3, 1), (1, 1), (1, 0), (1, 1)),
+    "sheets": Convolution(F32, 1, 3, 40, (9, 9), (3, 3), (1, 1), (0, 0), (1, 1)),
+    "sheets with padding": Convolution(F64, 1, 3, 24, (5, 5), (3, 5), (1, 1), (1, 2), (1, 1)),
+    "sheets with strides": Convolution(F32, 2, 3, 24, (15, 13), (3, 3), (2, 2), (1, 1), (1, 1)),
+    "sheets with dilation": Convolution(F32, 1, 2, 32, (13, 11), (3, 2), (1, 1), (1, 0), (2, 3)),
     "one result": Convolution(F32, 1, 5, 1, (3, 4), (3, 4), (1, 1), (0, 0), (1, 1)),
 }
 
@@ -116,6 +120,20 @@ def test_a_convolution_and_its_gradients(case: str, target: str, count: int) -> 
     close(of, call(of, on, "to_image", g, w, made=to_image), to_image)
     close(of, call(of, on, "to_weight", g, x, made=to_weight), to_weight)
     close(of, call(of, on, "to_bias", g, made=to_bias), to_bias)
+
+
+@pytest.mark.parametrize(
+    ("case", "count"), [("many channels", 90), ("one channel", 100), ("sheets with strides", 9)]
+)
+def test_gradients_of_more_images_than_a_cache_has_room_for(case: str, count: int) -> None:
+    of, on = CASES[case], host_target()
+    x, w, _ = operands(of, count)
+    attrs = (of.stride, of.padding, of.dilation)
+    g = torch.randn_like(torch.nn.functional.conv2d(x, w, None, *attrs, of.groups)) / count
+    expected = torch.ops.aten.convolution_backward(
+        g, x, w, None, *attrs, False, [0, 0], of.groups, [False, True, False]
+    )[1]
+    close(of, call(of, on, "to_weight", g, x, made=expected), expected)
 
 
 def test_not_a_number_spreads_to_what_it_meets_and_no_further() -> None:
