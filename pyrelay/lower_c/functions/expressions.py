@@ -324,7 +324,12 @@ class ExpressionWriter:
                 self.line(f"{self._unit.types.name(ty)} {name};")
                 addresses.append(f"&{name}")
 
+        marks: list[str] = []
+
         def scratch(argument: Scratch) -> str:
+            if not marks:
+                marks.append(self.fresh("before"))
+                self.line(f"const relay_mark {marks[0]} = relay_marked(s);")
             name = self.fresh("scratch")
             room = bytes_of(argument.shape, argument.dtype, size)
             self.line(f"void *{name} = relay_room(s, {room});")
@@ -336,6 +341,8 @@ class ExpressionWriter:
         around = Surroundings(scratch, size, kept, stride, self._unit.number_of, self.fresh)
         for line in kernel_lines(made, args, addresses, around):
             self.line(line)
+        for mark in marks:
+            self.line(f"relay_forget(s, {mark});")
         return names
 
     def _hoisted(

@@ -104,10 +104,27 @@ static relay_chunk *relay_made(relay_state *s, size_t room) {
     return found;
 }
 
+/* Leaves memory to the next calls of the thread, or to the system. */
+static void relay_leave(relay_state *s, relay_chunk *chunk) {
+    relay_spare *spare = s->has_thread ? 0 : s->call->spare;
+    if (!spare || spare->bytes + chunk->size > RELAY_MOST_SPARE) {
+        free(chunk);
+        return;
+    }
+    chunk->next = spare->first;
+    spare->first = chunk;
+    spare->bytes += chunk->size;
+}
+
 static __attribute__((cold, noinline, unused))
 relay_chunk *relay_more(relay_state *s, size_t size) {
     relay_chunk *after = s->chunk->next;
-    if (!after || after->size < size) {
+    while (after && after->size < size) {
+        relay_chunk *small = after;
+        after = after->next;
+        relay_leave(s, small);
+    }
+    if (!after) {
         size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
         relay_chunk *made = relay_made(s, room);
         if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
@@ -171,16 +188,9 @@ static inline __attribute__((unused)) void *relay_data(relay_state *s, size_t by
 }
 
 static void relay_free_all(relay_state *s, relay_chunk *chunk) {
-    relay_spare *spare = s->has_thread ? 0 : s->call->spare;
     for (relay_chunk *next; chunk; chunk = next) {
         next = chunk->next;
-        if (!spare || spare->bytes + chunk->size > RELAY_MOST_SPARE) {
-            free(chunk);
-            continue;
-        }
-        chunk->next = spare->first;
-        spare->first = chunk;
-        spare->bytes += chunk->size;
+        relay_leave(s, chunk);
     }
 }
 
