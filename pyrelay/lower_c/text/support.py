@@ -138,7 +138,7 @@ static void relay_note(int64_t took, int64_t alone) {
 /* Runs a loop in parts, in one where it is short. Each thread begins with a share of its own, the
    same in each loop over as many places, so that it meets again in its cache what it wrote, and
    then takes parts of the others. A part has at least so much work that dealing it out does not
-   show, and no two write to one line of memory. */
+   show, and no two write to one line of memory: places that take little time are elements. */
 static void relay_in_parts(
     relay_run *run,
     void (*part)(const void *, int64_t, int64_t),
@@ -159,7 +159,7 @@ static void relay_in_parts(
     int64_t turns = 4 * work / (RELAY_LEAST * threads);
     turns = turns < 1 ? 1 : turns > 4 ? 4 : turns;
     int64_t size = (count + threads * turns - 1) / (threads * turns);
-    if (size > 64) size = (size + 63) / 64 * 64;
+    if (size > 64 && cost < 256) size = (size + 63) / 64 * 64;
     int64_t parts = (count + size - 1) / size, each = (parts + threads - 1) / threads * size;
     relay_share shares[threads];
     for (int64_t i = 0; i < threads; i++) {
