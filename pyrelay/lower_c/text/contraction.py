@@ -22,7 +22,7 @@ from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
 from ..math import Target, element_of
 from .block import Block
-from .cost import cost_of
+from .cost import cost_of, vectors_at_once
 from .emit import BY_LIBRARY, IS_PACKED, KernelText
 from .kernel import Kernel, Route
 from .library import (
@@ -218,11 +218,13 @@ class _Contraction:
         if not stores and not kept:
             return
         rows, columns = loops.size(loops.shape[1]), loops.size(loops.shape[2])
-        outer = Block(code, loops.axes, None)
-        batch = Block(code, loops.axes, None, outer, "batch")
+        code.at_once = self._at_once([*(s.term for s in stores), *kept])
+        axes = loops.axes_at(code.place(loops.column))
+        outer = Block(code, axes, None)
+        batch = Block(code, axes, None, outer, "batch")
         own, lanes = loops.own
-        row = Block(code, loops.axes, None, batch, own)
-        lane = Block(code, loops.axes, lanes, row, lanes)
+        row = Block(code, axes, None, batch, own)
+        lane = Block(code, axes, lanes, row, lanes)
         sums = [self._tile_sum(made, lane, transposes=transposes) for made in plan.sums]
         for store in stores:
             lane.store(store)
@@ -231,7 +233,7 @@ class _Contraction:
         most = self._tile.rows * self._tile.width
         if transposes:
             most = max(most, self._tile.transposed.width * COLUMNS)
-        i, j, c = loops.row, loops.column, element_of(loops.dtype).c
+        i, c = loops.row, element_of(loops.dtype).c
         lines = [
             *outer.lines,
             f"{c} {', '.join(f'{s}[{most}]' for s in sums)};",
@@ -241,12 +243,11 @@ class _Contraction:
             "    for (int64_t row = 0; row < rows; row++) {",
             f"        const int64_t {i} = first + row;",
             *indented(indented(row.lines)),
-            f"        OVER ({j}, column, column + columns, {code.lanes},",
-            *indented(indented(indented(lane.lines))),
-            "        );",
+            *indented(indented(code.over(loops.column, "column", "column + columns", lane.lines))),
             "    }",
             "}",
         ]
+        code.at_once = 1
         high, wide = size
         tiles = f"(({rows} + {high} - 1) / {high}) * (({columns} + {wide} - 1) / {wide})"
         if loops.shape[0] != ONE:
@@ -254,6 +255,11 @@ class _Contraction:
         summed = sum((loops.count(s.along).constant or USUAL) for s in plan.sums)
         cost = f"{high} * {wide} / {code.lanes} * {summed + cost_of(code.terms, plan.roots)}"
         code.loop("", tiles, cost, lines)
+
+    def _at_once(self, roots: Sequence[Term]) -> int:
+        """Return how many vectors of a tile are computed together."""
+        wanted = vectors_at_once(self._code.terms, roots)
+        return next(n for n in (4, 2, 1) if n <= min(wanted, self._tile.vectors))
 
     def _sums_of_tile(
         self,
@@ -315,7 +321,8 @@ class _Contraction:
         """Have lanes read a sum from those of a tile; return the name of these."""
         name, load = self._code.fresh("sums"), self._code.function("load_part", self._loops.dtype)
         lane.set_axes(made.result, PLACE)
-        pitch, column = self._pitch(transposes=transposes), self._loops.column
+        pitch = self._pitch(transposes=transposes)
+        column = self._code.place(self._loops.column)
         at = f"{name} + (row * {pitch} + {column} - column)"
         if self._code.route is not None:
             at = f"{name}_from + (row * pitch + {column} - column)"
@@ -347,4 +354,4 @@ class _Contraction:
         assert isinstance(access, Access)
         where = lane.behind(str(access.operand), access.offset)
         stored = self._code.function("store_part", access.dtype)
-        lane.line(f"{stored}({where}, {lane.text(term)}, n);")
+        lane.each(f"{stored}({where}, {lane.text(term)}, n);")

@@ -34,11 +34,14 @@ class ProductLoops:
         self.row: Final = code.fresh("i")
         self.column: Final = code.fresh("j")
         self.along: Final = {c: code.fresh("k") for c in plan.loops.values()}
-        own = zip(self.own, (self.row, self.column), strict=True)
-        axes = [("batch", self.batch), *own]
-        self.axes: Final = [Axis(c, t, None) for c, t in (*axes, *self.along.items())]
+        self.axes: Final = self.axes_at(self.column)
         self.scratch = 0
         """How many scratch arguments there are."""
+
+    def axes_at(self, column: str) -> list[Axis]:
+        """Return the axes of all coordinates, where a column is named so."""
+        own = zip(self.own, (self.row, column), strict=True)
+        return [Axis(c, t, None) for c, t in (("batch", self.batch), *own, *self.along.items())]
 
     @property
     def shape(self) -> tuple[Dim, Dim, Dim]:

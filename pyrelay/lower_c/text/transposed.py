@@ -21,8 +21,8 @@ from .sides import FEW, Side
 IS_TRANSPOSED: Final = "is_transposed"
 """The name of whether a call computes tiles of the transposed result."""
 
-COLUMNS: Final = 48
-"""The columns of a tile: a multiple of those whose sums registers keep, and of all lanes."""
+COLUMNS: Final = 64
+"""The columns of a tile: a multiple of all lanes."""
 
 
 @final
