@@ -64,6 +64,7 @@ from .constraints import (
     OperatorConstraint,
 )
 from .dim_scoping.unavailable import shown_by, with_bound_size
+from .joins import arrival
 from .operators import OperatorCall, Reading
 from .overloads.overloads import reading
 from .own_sizes import Adapt, adapting, arriving
@@ -443,8 +444,7 @@ class Generator:
         for ty, tail in tails:
             if isinstance(ty, TypeHole) and isinstance(tail, Call) and tail.callee is no_element:
                 self.solver.unify(ty, result)  # nothing arrives from there
-        at = join.span
-        places = tuple((ty, use_of(tail, at, is_result=True) or tail.span) for ty, tail in tails)
+        places = tuple((ty, arrival(tail, join.span, self._functions)) for ty, tail in tails)
         self.work.add(JoinConstraint(result, places))
         return result
 

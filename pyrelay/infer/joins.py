@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, final
 
+from ..diagnostics.source import Construct, Span
 from ..ir.dims import Dim
+from ..ir.expr import Call, Expr, Function, If, Var, use_of
 from ..ir.own_sizes import has_own_sizes
+from ..ir.traverse import spine
 from ..ir.types import (
     AdtType,
     FnType,
@@ -120,3 +124,14 @@ class _Join:
         if (left, right) not in self._new:
             self._new[left, right] = self._solver.fresh_dim("size")
         return self._new[left, right]
+
+
+def arrival(tail: Expr, at: Span, functions: Mapping[Var | str, Function]) -> Span:
+    """Return where what an arm of a node at a span gives is written: of an arm that goes on with a
+    loop, where the loop has ended. `functions` are the local ones by name."""
+    callee = tail.callee if isinstance(tail, Call) else None
+    if isinstance(callee, Var) and callee.span.construct is Construct.LOOP and callee in functions:
+        end = spine(functions[callee].body)[1]
+        if isinstance(end, If):
+            tail, at = spine(end.otherwise)[1], end.span
+    return use_of(tail, at, is_result=True) or tail.span

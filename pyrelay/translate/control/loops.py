@@ -306,7 +306,8 @@ def _guarded(
     if head.counts is not None:
         condition = head.counts.iteration.test(head.counts.at, head.span)
         body = yield inside(cx, round_)
-        return If(condition, body, (yield inside(cx, exit_)), span=head.span)
+        otherwise = yield inside(cx, exit_)
+        return If(condition, body, otherwise, span=head.span.using(cx.uses))
     assert isinstance(head.stmt, ast.While)
     if static_test(cx)(head.stmt.test) is True:
         return (yield inside(cx, round_))
