@@ -16,6 +16,7 @@ from ..closures import NotFirstOrder, first_order
 from ..simplify.dce import remove_dead
 from ..simplify.inline import inline_calls
 from ..simplify.promote_refs import promote_refs
+from .earlier import Earlier
 from .operators import Operators
 from .specialise import Specialiser
 
@@ -65,9 +66,9 @@ def partially_evaluated(
     into. (Jones, Gomard and Sestoft, Partial Evaluation and Automatic Program Generation, 1993.)
     """
     operators = Operators(evaluate, opaque, fast_math=fast_math)
-    steps = 0
-    for rounds in range(MAX_ROUNDS):
-        residual, steps = _round(module, entry, operators, steps, rounds)
+    earlier = Earlier()
+    while earlier.rounds < MAX_ROUNDS:
+        residual, earlier = _round(module, entry, operators, earlier)
         if _is_equal(module, residual):
             return module
         module = residual
@@ -75,20 +76,20 @@ def partially_evaluated(
 
 
 def _round(
-    module: Module, entry: str, operators: Operators, steps: int, rounds: int
-) -> tuple[Module, int]:
-    """Return the residual program without dead code, and the steps of this round and those before
+    module: Module, entry: str, operators: Operators, earlier: Earlier
+) -> tuple[Module, Earlier]:
+    """Return the residual program without dead code, and the work of this round and those before
     it. What variants return is unknown to their callers; one that turns out not to reach itself is
     unfolded in the next round."""
     try:
         whole = first_order(module, entry)
     except NotFirstOrder:
         whole = module
-    specialiser = Specialiser(promote_refs(whole), operators, steps, rounds)
+    specialiser = Specialiser(promote_refs(whole), operators, earlier)
     residual, forwarders = specialiser.module(entry)
     direct = inline_calls(residual, forwarders)
     left = remove_dead(promote_refs(remove_dead(direct, entry)), entry)
-    return _without_unused_data(left), specialiser.steps
+    return _without_unused_data(left), specialiser.done
 
 
 def _without_unused_data(module: Module) -> Module:

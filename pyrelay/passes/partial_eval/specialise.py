@@ -35,6 +35,7 @@ from ...ir.traverse import Steps, pre_order, run
 from ...ir.types import FnType, Substitution, Type, as_arguments
 from .activation import Activation
 from .branches import Result, Tail
+from .earlier import Earlier
 from .evaluator import Evaluator
 from .joins import closing
 from .operators import Operators
@@ -63,7 +64,7 @@ FEWEST_CALLS: Final = 100
 MAX_UNFOLDED: Final = 500
 """Up to how many nodes, with all that they call, functions are unfolded for unknown arguments."""
 MAX_VARIANTS: Final = 64
-"""How many variants of a function there may be before all its arguments are unknown."""
+"""How many variants of a function a round makes before all its arguments are unknown."""
 MAX_WEIGHT: Final = 1_000
 """How many parts a known argument may have that a variant is for; larger data is passed."""
 MAX_OPERATIONS: Final = 20_000
@@ -138,16 +139,14 @@ class _Site:
 class Specialiser:
     """Makes the residual functions of a program."""
 
-    def __init__(
-        self, module: Module, operators: Operators, steps: int = 0, rounds: int = 0
-    ) -> None:
-        """`steps` is how many nodes earlier rounds have evaluated, `rounds` how many there were."""
+    def __init__(self, module: Module, operators: Operators, earlier: Earlier) -> None:
+        self._earlier: Final = earlier
         self._module: Final = module
         self._effects: Final = effects_of(module)
         self._residual: Final = Residual(module.adts)
         self._evaluator: Final = Evaluator(self._residual, operators, self._effects)
         self._evaluator.calls = self
-        self._evaluator.steps = steps
+        self._evaluator.steps = earlier.steps
         graph = call_graph(module)
         self._recursive: Final = graph.recursive
         self._group: Final = {n: i for i, group in enumerate(graph.groups) for n in group}
@@ -158,7 +157,7 @@ class Specialiser:
         self._counts: Final = Counter[str]()
         self._pending: Final = deque[Variant]()
         self._attempts: Final[dict[int, _Attempt]] = {}
-        self._allowance = 2 * MAX_CALLS >> rounds
+        self._allowance = 2 * MAX_CALLS >> earlier.rounds
         """How many calls attempts may still make that come to nothing; each has half of it."""
         self._failed: Final[dict[tuple[str, Key], tuple[Value, ...]]] = {}
         self._values: Final[dict[tuple[str, Key], Known]] = {}
@@ -167,9 +166,11 @@ class Specialiser:
         self._forwarders: Final[list[str]] = []
 
     @property
-    def steps(self) -> int:
-        """How many nodes have been evaluated, in this round and those before it."""
-        return self._evaluator.steps
+    def done(self) -> Earlier:
+        """The work of this round and those before it."""
+        origin = self._earlier.origin
+        origins = {v.name: origin(v.of) for v in self._variants.values()}
+        return Earlier(self._earlier.rounds + 1, self._evaluator.steps, origins)
 
     @cached_property
     def _dims(self) -> Names:
@@ -256,7 +257,7 @@ class Specialiser:
         if found is None:
             is_generic = not known_dims and all(isinstance(p, Unknown) for p in pattern)
             own = name if is_generic else self._names.fresh(name)
-            self._counts[name] += 1
+            self._counts[self._earlier.origin(name)] += 1
             found = Variant(own, name, pattern, key, known_dims, self._root)
             self._variants[whole] = found
             self._pending.append(found)
@@ -416,7 +417,7 @@ class Specialiser:
         """Return the variant for a call: generalised where it would be one of ever new ones."""
         function = self._module.functions[site.name]
         generic = tuple(Unknown(p) for p in function.params)
-        if self._is_exhausted or self._counts[site.name] >= MAX_VARIANTS:
+        if self._is_exhausted or self._counts[self._earlier.origin(site.name)] >= MAX_VARIANTS:
             return self._variant(site.name, generic, {})
         types = [type_of(p) for p in function.params]
         pairs = zip(pattern, types, strict=True)
