@@ -67,7 +67,8 @@ def test_what_has_no_text_is_said_with_why() -> None:
     head, _, tail = explained(scattered).partition("kernels that run as calls of torch\n")
     assert "scatter" in head
     assert set(tail.splitlines()) == {
-        "  kernel.4: bfloat16 is not added atomically",
+        "  kernel.2: bfloat16 is not added atomically",
+        "  kernel.3: bfloat16 is not added atomically",
         "",
         "gradients save",
         "  squares: 16*N B",
