@@ -37,7 +37,6 @@ from .matrices import products as linalg
 from .primitive import (
     activation,
     arithmetic,
-    bincount,
     bitwise,
     collect,
     compare,
@@ -80,7 +79,6 @@ _FAMILIES: Final[tuple[ModuleType, ...]] = (
     softmax,
     scan,
     sort,
-    bincount,
     view,
     layouts,
     join,

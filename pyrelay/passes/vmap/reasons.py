@@ -7,8 +7,7 @@ from typing import Final
 
 from ...ir.op import Effect, Host, Op
 from ...operators.host.sizes import as_bound, as_size
-from ...operators.primitive.bincount import bincount
-from ...operators.primitive.gathering import nonzero
+from ...operators.primitive.gathering import bincount, nonzero
 from ...operators.primitive.index import SLICING
 
 _SIZED: Final = "its result has a size that differs between elements"
