@@ -96,7 +96,7 @@ class _Contraction:
         self._operands: Final = Operands(self._loops, self._tile, keeps=keeps)
         code.take(
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q", "c"),
-            *("high", "wide", "pitch", "strip", "above", "inside", "panel"),
+            *("high", "wide", "pitch", "most", "strip", "above", "inside", "panel"),
             *(BY_LIBRARY, IS_PACKED, IS_TRANSPOSED, BLOCKS),
         )
         self._has_rest = True

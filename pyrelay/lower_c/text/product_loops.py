@@ -87,8 +87,9 @@ def loop(name: str, count: Text) -> str:
 
 
 STRIP: Final = 16
-"""So many rows of tiles meet a panel of columns before the next: they stay in the cache, and what
-threads begin with are rows of the result."""
+"""At most so many rows of tiles meet a panel of columns before the next, and of as many rows a
+quarter: they stay in the cache, and what threads begin with are rows of the result, as in the
+product that reads it as weights."""
 
 
 def tile_loop(batch: str, rows: Text, columns: Text, size: tuple[str, str]) -> list[str]:
@@ -97,11 +98,13 @@ def tile_loop(batch: str, rows: Text, columns: Text, size: tuple[str, str]) -> l
     return [
         f"const int64_t tiles_m = ({rows} + {high} - 1) / {high};",
         f"const int64_t tiles_n = ({columns} + {wide} - 1) / {wide};",
+        "const int64_t most ="
+        f" tiles_m < {STRIP} ? tiles_m : relay_least_i64((tiles_m + 3) / 4, {STRIP});",
         "for (int64_t tile = begin; tile < end; tile++) {",
         f"    const int64_t {batch} = tile / (tiles_m * tiles_n);",
         "    const int64_t inside = tile % (tiles_m * tiles_n);",
-        f"    const int64_t above = inside / ({STRIP} * tiles_n) * {STRIP};",
-        f"    const int64_t strip = relay_least_i64(tiles_m - above, {STRIP});",
+        "    const int64_t above = inside / (most * tiles_n) * most;",
+        "    const int64_t strip = relay_least_i64(tiles_m - above, most);",
         "    const int64_t panel = (inside - above * tiles_n) / strip;",
         f"    const int64_t first = (above + (inside - above * tiles_n) % strip) * {high};",
         f"    const int64_t column = panel * {wide};",
