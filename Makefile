@@ -113,13 +113,13 @@ benchmark: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.performance_plot docs/performance.svg
 
 bench: $(VENV)/.dev
-	$(BIN)/python benchmarks/lenet.py
-	$(BIN)/python benchmarks/compile_time.py
-	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python -m benchmarks.lenet
+	$(BIN)/python -m benchmarks.compile_time
+	$(BIN)/python -m benchmarks.import_time
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.transforms
-	$(BIN)/python benchmarks/specialise.py
-	$(BIN)/python benchmarks/gpu.py
+	$(BIN)/python -m benchmarks.specialise
+	$(BIN)/python -m benchmarks.gpu
 
 clean:
 	rm -rf $(VENV) $(VENV)-3.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -35,11 +35,11 @@ ARGS = arguments()
 os.environ.setdefault("OMP_NUM_THREADS", "2")  # before torch is loaded
 os.environ["PYRELAY_CACHE"] = "off"
 
-import bench  # noqa: E402
 import torch  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
+from benchmarks import bench  # noqa: E402
 from pyrelay.diagnostics.source import NOWHERE  # noqa: E402
 from pyrelay.ir.expr import (  # noqa: E402
     Binding,

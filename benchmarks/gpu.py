@@ -27,12 +27,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-import bench
 import torch
-from bench import Candidate
-from gpu_cases import Case, cases
 from rich.console import Console
 
+from benchmarks import bench
+from benchmarks.bench import Candidate
+from benchmarks.gpu_cases import Case, cases
 from pyrelay import options
 
 HERE: Final = Path(__file__).resolve().parent

@@ -43,11 +43,12 @@ def arguments() -> argparse.Namespace:
 ARGS = arguments()
 os.environ.setdefault("OMP_NUM_THREADS", str(ARGS.threads))  # before torch is loaded
 
-import bench  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402, N812
-from bench import Candidate  # noqa: E402
+
+from benchmarks import bench  # noqa: E402
+from benchmarks.bench import Candidate  # noqa: E402
 
 Weights = list[torch.Tensor]
 

@@ -28,9 +28,9 @@ def arguments() -> argparse.Namespace:
 ARGS = arguments()
 os.environ.setdefault("OMP_NUM_THREADS", str(ARGS.threads))  # before torch is loaded
 
-import bench  # noqa: E402
 import torch  # noqa: E402
 
+from benchmarks import bench  # noqa: E402
 from pyrelay import Float, relay  # noqa: E402
 
 

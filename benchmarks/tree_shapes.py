@@ -35,12 +35,12 @@ ARGS = arguments()
 os.environ.setdefault("OMP_NUM_THREADS", str(ARGS.threads))  # before torch is loaded
 os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # nothing from earlier runs
 
-import bench  # noqa: E402
 import torch  # noqa: E402
 from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 from torch._inductor import compile as compile_graph  # noqa: E402
 
+from benchmarks import bench  # noqa: E402
 from pyrelay import Float, relay  # noqa: E402
 from pyrelay.models.tree_lstm import Leaf, Node, Tree, binary_tree_lstm  # noqa: E402
 

@@ -66,6 +66,20 @@ def along(f: Loss) -> Loss:
     return run
 
 
+def bent(f: Loss) -> Loss:
+    def run(*args: Any) -> torch.Tensor:
+        slopes = gradient(f, args)
+
+        def pushed(*at: Any) -> torch.Tensor:
+            pairs = zip(slopes, at[:3], strict=True)
+            return torch.stack([(g * x).sum() for g, x in pairs]).sum()
+
+        moved = zip(gradient(pushed, args), slopes, strict=True)  # the direction moves too
+        return torch.stack([(both - g).sum() for both, g in moved]).sum()
+
+    return run
+
+
 def over_two(f: Loss) -> Loss:
     return lambda a, v, s, k, b: f(a, v, s, k, b) + f(a, v, s * 0.5, k, b)
 
@@ -91,6 +105,16 @@ STEPS: Final = {
         f"let %p = vjp{{{DIFFERENTIATION}}}(@f)({GIVEN}); let %pull = %p.1;"
         " let %g = %pull(1f64); sum(%g.0 * %a) + sum(%g.1 * %v) + %g.2 * %s + %p.0",
         along,
+    ),
+    "linearize": Step(
+        f"let %p = linearize{{{DIFFERENTIATION}}}(@f)({GIVEN}); let %push = %p.1;"
+        " %p.0 + %push(%a, %v, %s)",
+        along,
+    ),
+    "hvp": Step(
+        f"let %h = hvp{{{DIFFERENTIATION}}}(@f)(({GIVEN}), (%a, %v, %s));"
+        " sum(%h.0) + sum(%h.1) + %h.2",
+        bent,
     ),
     "vmap of numbers": Step(
         "let %both = stack((%s, %s * 0.5f64));"
