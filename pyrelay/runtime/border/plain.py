@@ -9,19 +9,21 @@ not fit.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, assert_never, final
 
 import numpy as np
 import torch
 
 from ...garbage import uncollected
 from ...ir.types import StrType
+from ...prelude.values import Cons, Nil
+from ..values.structure import chained
 from .cycles import is_cyclic
 from .remembered import SETTLED, Given, Known, Leaves, Seen
-from .schema import INT_RANGE, Case, Data, Leaf, Maybe, Plan, transform
+from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan, transform
 
 Pending: TypeAlias = "defaultdict[Data, list[Any]]"
 """The instances that are still to be checked, by plan."""
@@ -40,8 +42,8 @@ them, and notes them by the identity of those without. The tensors are taken fro
 @dataclass(slots=True, eq=False)
 class Plain:
     """The instances that a walk met which are to be remembered, by plan and identity, and the
-    order in which it met them; the tensors and lists in them, and numbers that become tensors; and
-    whether an instance stands in two places."""
+    order in which it met them; the tensors and lists in them, and numbers that become tensors;
+    whether an instance stands in two places, and whether lists are in them."""
 
     instances: defaultdict[Data, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))
     runs: list[tuple[Data, list[Any]]] = field(default_factory=list[tuple[Data, list[Any]]])
@@ -49,6 +51,7 @@ class Plain:
     lists: list[Seen] = field(default_factory=list[Seen])
     floats: Floats = field(default_factory=lambda: defaultdict(list))
     shared: bool = False
+    has_lists: bool = False
 
     def remember(self, value: Any, host: Any, plan: Data, leaves: Sequence[torch.Tensor]) -> Known:
         """Remember an instance; if it has no tensors, the instances inside as well."""
@@ -71,10 +74,12 @@ class Plain:
         return known
 
     def converted(self, value: Any, plan: Data, device: torch.device) -> Known:
-        """Remember an instance with tensors in the place of the numbers that are to become some."""
-        if not self.floats:
+        """Remember an instance with tensors in the place of the numbers that are to become some,
+        and lists as compiled code has them."""
+        numbers = {leaf: values for leaf, values in self.floats.items() if values}
+        if not numbers and not self.has_lists:
             return self.remember(value, value, plan, [tensor for tensor, _, _ in self.tensors])
-        made = {leaf: tensors_of(numbers, leaf, device) for leaf, numbers in self.floats.items()}
+        made = {leaf: tensors_of(values, leaf, device) for leaf, values in numbers.items()}
         host = self._shared(value, plan, made) if self.shared else self._rebuilt(value, made)
         leaves = [tensor for tensor, _, _ in self.tensors]
         for tensors in made.values():
@@ -92,8 +97,8 @@ class Plain:
     def _shared(self, value: Any, plan: Data, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
         """Return an instance in which others stand in several places in the same way."""
         by_id = {
-            leaf: dict(zip(map(id, numbers), made[leaf], strict=True))
-            for leaf, numbers in self.floats.items()
+            leaf: dict(zip(map(id, self.floats[leaf]), tensors, strict=True))
+            for leaf, tensors in made.items()
         }
         none: Mapping[int, torch.Tensor] = {}
         return transform(value, plan, lambda v, p: by_id.get(p, none).get(id(v), v), is_given=True)
@@ -143,6 +148,8 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
     pending[plan].append(value)
     while pending:
         here, instances = pending.popitem()
+        if not instances:  # the check of another plan opened the list for what it might meet
+            continue
         met = found.instances[here]
         before = len(met)
         if not _check_of(here)(instances, pending, found, device):
@@ -152,138 +159,174 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
 
 
 def _check_of(plan: Data) -> Check:
-    check = plan.check
-    if check is None:
-        generator = _Generator(plan)
-        check = plan.check = generator.check()
-        plan.rebuild = generator.rebuild()
-    return check
+    if plan.check is None:
+        plan.check, plan.rebuild = _Generator(plan).functions()
+    return plan.check
 
 
 @final
 class _Generator:
-    """Writes the check of one plan."""
+    """Writes the check of one plan, and the function that rebuilds its instances."""
 
     def __init__(self, plan: Data) -> None:
         self._plan: Final = plan
-        self._names: Final[dict[str, Any]] = {"type": type, "id": id, "plan": plan}
+        self._names: Final[dict[str, Any]] = {
+            "type": type,
+            "id": id,
+            "plan": plan,
+            "nil": chained(),
+            "lasting": _LASTING,
+        }
         self._others: Final[dict[Data, str]] = {}
+        self._floats: Final[dict[Leaf, str]] = {}
 
-    def check(self) -> Check:
-        """Return the function."""
-        body: list[str] = []
+    def functions(self) -> tuple[Check, Rebuild]:
+        """Return both functions."""
+        checks: list[str] = []
+        rebuilds: list[str] = []
         for cls, case in self._plan.cases.items():
-            body += self._case(self._named(cls), case)
-        others = {self._named(plan): push for plan, push in self._others.items()}
+            parts = [self._part(f"x{n}", plan) for n, plan in enumerate(case.plans)]
+            if not case.lasts or None in parts:
+                continue
+            begin = f"        if cls is {self._named(cls)}:"
+            remade = [self._remade(f"x{n}", plan) for n, plan in enumerate(case.plans)]
+            values = [f"x{n} = v.{name}" for n, name in enumerate(case.names)]
+            check = [*(_ENTER if any(remade) else ())]
+            for value, part in zip(values, parts, strict=True):
+                check += [value, *(part or ())]
+            checks += [begin, *_indented([*check, "continue"], 3)]
+            rebuild = [line for lines in reversed(remade) for line in lines]
+            made = f"made[id(v)] = {self._named(case.make)}({_listed('x', len(values))})"
+            rebuilds += [begin, *_indented([*values, *rebuild, made, "continue"], 3)]
+        self._define_check(checks)
+        self._define_rebuild(rebuilds)
+        return self._names["check"], self._names["rebuild"]
+
+    def _define_check(self, cases: Sequence[str]) -> None:
         lines = [
             "def check(pending, others, found, device):",
             "    known = plan.remembered.settled.get",
             "    met = found.instances[plan]",
-            "    given, floats = found.tensors.append, found.floats",
+            "    given, seen = found.tensors.append, found.lists.append",
             "    pop, push = pending.pop, pending.append",
-            *(f"    {push} = others[{plan}].append" for plan, push in others.items()),
+            *(f"    {push} = others[{self._named(p)}].append" for p, push in self._others.items()),
+            *(f"    note_{leaf} = found.floats[{leaf}].append" for leaf in self._floats.values()),
             "    while pending:",
             "        v = pop()",
             "        cls = type(v)",
-            *(f"        {line}" for line in body),
+            *cases,
             "        return False",
             "    return True",
         ]
         exec("\n".join(lines), self._names)
-        return self._names["check"]
 
-    def rebuild(self) -> Rebuild:
-        """Return the function that makes instances with tensors in the place of numbers."""
-        body: list[str] = []
-        leaves: dict[Leaf, str] = {}
-        for cls, case in self._plan.cases.items():
-            body.append(f"        if cls is {self._named(cls)}:")
-            body += (f"            {line}" for line in self._remade(case, leaves))
+    def _define_rebuild(self, cases: Sequence[str]) -> None:
         lines = [
             "def rebuild(instances, made, last):",
             "    get = made.get",
-            *(f"    pop_{leaf} = last.get({leaf})" for leaf in leaves.values()),
+            *(f"    pop_{leaf} = last.get({leaf})" for leaf in self._floats.values()),
             "    for v in instances:",
             "        cls = type(v)",
-            *body,
+            *cases,
         ]
         exec("\n".join(lines), self._names)
-        return self._names["rebuild"]
 
-    def _remade(self, case: Case, leaves: dict[Leaf, str]) -> list[str]:
-        """Return the statements that make an instance of one class; the numbers were noted from
-        the first field on."""
-        parts = [*enumerate(zip(case.names, case.plans, strict=True))]
-        lines = [f"p{n} = v.{name}" for n, (name, _) in parts]
-        new: list[str] = []
-        for n, (_, plan) in reversed(parts):
-            new.append(f"p{n}" if type(plan) is Leaf else f"get(id(p{n}), p{n})")
-            if type(plan) is Leaf and _may_be_tensor(plan):
-                name = leaves[plan] = leaves.get(plan) or self._named(plan)
-                lines.append(f"if type(p{n}) is float: p{n} = pop_{name}()")
-        lines.append(f"made[id(v)] = {self._named(case.make)}({', '.join(reversed(new))})")
-        return [*lines, "continue"]
+    def _remade(self, x: str, plan: Plan) -> list[str]:
+        """Return the statements that rebuild the part `x`; none where it stays as it is. Numbers
+        were noted from the first one on."""
+        match plan:
+            case Leaf():
+                name = self._floats.get(plan)
+                return [] if name is None else [f"if type({x}) is float: {x} = pop_{name}()"]
+            case Data():
+                return [f"{x} = get(id({x}), {x})"]
+            case Maybe(inner=inner):
+                inside = self._remade(x, inner)
+                return inside and [f"if {x} is not None:", *_indented(inside)]
+            case Items(fields=fields):
+                lines = [self._remade(f"{x}_{n}", field) for n, field in enumerate(fields)]
+                inside = [line for part in reversed(lines) for line in part]
+                names = _listed(f"{x}_", len(fields))
+                return inside and [f"{names} = {x}", *inside, f"{x} = {names}"]
+            case Elements(inner=inner):
+                inside = [*self._remade(f"{x}_", inner), f"{x} = (0, {x}_, {x})"]
+                return [
+                    f"items, {x} = {x}, nil",
+                    f"for {x}_ in reversed(items):",
+                    *_indented(inside),
+                ]
+            case _:
+                assert_never(plan)
 
-    def _case(self, cls: str, case: Case) -> list[str]:
-        """Return the statements for the instances of one class."""
-        if not case.lasts:
-            return []
-        fields = zip(case.names, case.plans, strict=True)
-        parts = [self._part(f"v.{name}", plan) for name, plan in fields]
-        if None in parts:
-            return []
-        lines = [line for part in parts if part for line in part]
-        if any(isinstance(plan, Data | Maybe) or _may_be_tensor(plan) for plan in case.plans):
-            lines = [*_ENTER, *lines]
-        return [f"if cls is {cls}:", *(f"    {line}" for line in [*lines, "continue"])]
-
-    def _part(self, value: str, plan: Plan) -> list[str] | None:
-        """Return the statements for one field; None where only the careful walk can say."""
+    def _part(self, x: str, plan: Plan) -> list[str] | None:
+        """Return the statements that check the part `x`; None where only the careful walk can
+        say."""
+        if x.count("_") > _NESTED:
+            return None
         match plan:
             case Data():
-                return [f"{self._push(plan)}({value})"]
-            case Maybe(inner=Data() as inner):
-                return [f"x = {value}", f"if x is not None: {self._push(inner)}(x)"]
+                return [f"{self._push(plan)}({x})"]
+            case Maybe(inner=inner):
+                inside = None if type(inner) is Maybe else self._part(x, inner)
+                return inside and [f"if {x} is not None:", *_indented(inside)]
             case Leaf():
-                wrong = self._wrong(plan)
-                return None if wrong is None else [f"x = {value}", *wrong]
+                return self._leaf(x, plan)
+            case Items(fields=fields):
+                parts = [self._part(f"{x}_{n}", field) for n, field in enumerate(fields)]
+                if None in parts:
+                    return None
+                return [
+                    f"if type({x}) is not tuple or len({x}) != {len(fields)}: return False",
+                    f"{_listed(f'{x}_', len(fields))} = {x}",
+                    *(line for part in parts for line in part or ()),
+                ]
+            case Elements(inner=inner):
+                inside = self._part(f"{x}_", inner)
+                return inside and [
+                    f"if type({x}) is list: seen(({x}, tuple({x})))",
+                    f"elif type({x}) not in lasting: return False",
+                    "found.has_lists = True",
+                    f"for {x}_ in {x}:",
+                    *_indented(inside),
+                ]
             case _:
-                return None
+                assert_never(plan)
 
-    def _wrong(self, leaf: Leaf) -> list[str] | None:
+    def _leaf(self, x: str, leaf: Leaf) -> list[str] | None:
         """Return the statements that check the leaf `x`, and note it where it is a tensor."""
         if isinstance(leaf.type, StrType):
-            return ["if type(x) is not str: return False"]
+            return [f"if type({x}) is not str: return False"]
         dtype, shape = (leaf.scalar, ()) if leaf.fixed is None else leaf.fixed
         if dtype is None:
             return None
         tensor, dtype_name = self._named(torch.Tensor), self._named(dtype)
         differs = (
-            f"x.dtype is not {dtype_name} or x.shape != {tuple(shape)!r} or x.device != device"
+            f"{x}.dtype is not {dtype_name} or {x}.shape != {tuple(shape)!r}"
+            f" or {x}.device != device"
         )
-        note = f"given((x, {dtype_name}, {tuple(shape)!r}))"
+        note = f"given(({x}, {dtype_name}, {tuple(shape)!r}))"
         if dtype is torch.int64 and not shape:
             low, high = INT_RANGE.start, INT_RANGE.stop
             return [
-                "if type(x) is int:",
-                f"    if not {low} <= x < {high}: return False",
-                f"elif type(x) is not {tensor} or {differs}: return False",
+                f"if type({x}) is int:",
+                f"    if not {low} <= {x} < {high}: return False",
+                f"elif type({x}) is not {tensor} or {differs}: return False",
                 f"else: {note}",
             ]
         if dtype is torch.bool and not shape:
             return [
-                "if type(x) is not bool:",
-                f"    if type(x) is not {tensor} or {differs}: return False",
+                f"if type({x}) is not bool:",
+                f"    if type({x}) is not {tensor} or {differs}: return False",
                 f"    {note}",
             ]
         if leaf.most < 0.0:
-            return [f"if type(x) is not {tensor} or {differs}: return False", note]
+            return [f"if type({x}) is not {tensor} or {differs}: return False", note]
+        name = self._floats[leaf] = self._floats.get(leaf) or self._named(leaf)
         return [
-            f"if type(x) is {tensor}:",
+            f"if type({x}) is {tensor}:",
             f"    if {differs}: return False",
             f"    {note}",
-            f"elif type(x) is float and -{leaf.most!r} <= x <= {leaf.most!r}:",
-            f"    floats[{self._named(leaf)}].append(x)",
+            f"elif type({x}) is float and -{leaf.most!r} <= {x} <= {leaf.most!r}: note_{name}({x})",
             "else: return False",
         ]
 
@@ -298,10 +341,21 @@ class _Generator:
         return name
 
 
-def _may_be_tensor(plan: Plan) -> bool:
-    """Return whether a number of Python at a leaf becomes a tensor."""
-    return isinstance(plan, Leaf) and plan.most >= 0.0
+def _indented(lines: Iterable[str], levels: int = 1) -> Iterator[str]:
+    return (f"{'    ' * levels}{line}" for line in lines)
 
+
+def _listed(name: str, count: int) -> str:
+    """Return numbered variables with commas after them: a tuple, targets or arguments."""
+    return "".join(f"{name}{n}, " for n in range(count))
+
+
+_LASTING: Final = frozenset({tuple, Cons, Nil})
+"""The classes of lists that stay as they are made."""
+
+_NESTED: Final = 8
+"""How many lists and tuples in each other are checked by generated code: Python allows 20 blocks
+in each other."""
 
 _ENTER: Final = (
     "key = id(v)",
@@ -312,5 +366,5 @@ _ENTER: Final = (
     "    continue",
     "met[key] = v",
 )
-"""Instances with data or floats in them are noted; those that are known or were met are not
+"""Instances with data, floats or lists in them are noted; those that are known or were met are not
 entered."""

@@ -270,13 +270,13 @@ def test_an_instance_with_a_list_is_walked_over_where_the_list_has_changed(
     row = Row(weights)
     for _ in range(3):
         assert first(row) == 1.0
-    assert visited == [row] * 100  # the careful walk, once
+    assert visited == [row]
     weights[1] = 3.0
     assert first(row) == 1.0
-    assert visited == [row] * 200
+    assert visited == [row] * 2
     weights.append(4.0)
     assert first(row) == 1.0
-    assert visited == [row] * 300
+    assert visited == [row] * 3
     weights[0].data = torch.ones(2)
     with pytest.raises(RunError, match=r"row\.weights\[0\]"):
         first(row)
