@@ -36,6 +36,7 @@ from .library import (
 )
 from .loops import indented
 from .operands import USUAL, Operands
+from .pieces import Pieces, added, in_pieces
 from .product_loops import ProductLoops, tile_loop
 from .reduced_sums import PLACE, are_last, write_beside, write_rows_of_sums
 from .sides import Columns, Rows, Side
@@ -96,9 +97,23 @@ class _Contraction:
         self._operands: Final = Operands(self._loops, self._tile, keeps=keeps)
         code.take(
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q", "c"),
-            *("high", "wide", "pitch", "most", "strip", "above", "inside", "panel"),
+            *(
+                "high",
+                "wide",
+                "pitch",
+                "most",
+                "strip",
+                "above",
+                "inside",
+                "panel",
+                "from",
+                "count",
+                "total",
+                "to",
+            ),
             *(BY_LIBRARY, IS_PACKED, IS_TRANSPOSED, BLOCKS),
         )
+        self._pieces: Final[dict[Sum, Pieces | None]] = {}
         self._has_rest = True
         """Whether anything is made of sums that a library has stored."""
         self._is_routed: Final = routed and not layout.is_wide
@@ -120,6 +135,9 @@ class _Contraction:
             (self._operands.rows(s, a), self._operands.columns(s, a, b, transposes=transposes))
             for s, (a, b) in zip(plan.sums, pairs, strict=True)
         ]
+        if has_tiles:
+            for made, (first, second) in zip(plan.sums, pairs, strict=True):
+                self._pieces[made] = in_pieces(self._loops, self._tile, made, first, second)
         self._tiles(sides, rooms, stores, kept, size, transposes=transposes)
         if plan.reductions:
             write_rows_of_sums(code, plan, outputs | kept, is_last=is_last)
@@ -276,17 +294,16 @@ class _Contraction:
         total = loops.size(loops.shape[1])
         for made, name, pair in zip(self._plan.sums, names, sides, strict=True):
             count = loops.size(loops.count(made.along))
-            calls += self._tile.sums(name, *pair, count, total, loops.batch)
+            whole = self._tile.sums(name, *pair, count, total, loops.batch)
+            pieces = self._pieces[made]
+            if pieces is not None:
+                parts = added(loops, self._tile, pieces, name)
+                whole = _either(pieces.condition, parts, whole)
+            calls += whole
             if transposes:
                 across += self._tile.transposed_sums(name, pair[1], count, loops.batch)
         if transposes:
-            calls = [
-                f"if ({IS_TRANSPOSED}) {{",
-                *indented(across),
-                "} else {",
-                *indented(calls),
-                "}",
-            ]
+            calls = _either(IS_TRANSPOSED, across, calls)
         if not rooms:
             return calls
         rows, columns = loops.inner(loops.shape[1]), loops.inner(loops.shape[2])
@@ -303,14 +320,7 @@ class _Contraction:
             products.append(product(c, loops.batch, (first.side, second.side), count, to))
         if not self._has_rest:
             products.append("continue;")
-        return [
-            *found,
-            f"if ({BY_LIBRARY}) {{",
-            *indented(products),
-            "} else {",
-            *indented(calls),
-            "}",
-        ]
+        return [*found, *_either(BY_LIBRARY, products, calls)]
 
     def _pitch(self, *, transposes: bool) -> str:
         """Return the text of how far rows of the sums of a tile lie apart."""
@@ -355,3 +365,8 @@ class _Contraction:
         where = lane.behind(str(access.operand), access.offset)
         stored = self._code.function("store_part", access.dtype)
         lane.each(f"{stored}({where}, {lane.text(term)}, n);")
+
+
+def _either(condition: str, lines: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return lines for where a condition holds, and others for where it does not."""
+    return [f"if ({condition}) {{", *indented(lines), "} else {", *indented(others), "}"]

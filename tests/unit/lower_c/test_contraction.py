@@ -178,6 +178,20 @@ def test_few_rows_are_packed_rather_than_columns(
     check(source, *operands)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("rows", [1, 3, 4, 5])
+def test_sums_of_few_rows_by_a_large_matrix_are_made_in_pieces(
+    rows: int, dtype: torch.dtype
+) -> None:
+    source = """def @back[N: Dim, K: Dim, M: Dim](
+        %g: Tensor[(N, K), DTYPE], %w: Tensor[(K, M), DTYPE], %h: Tensor[(N, M), DTYPE],
+        %u: Tensor[(7, M), DTYPE], %d: Tensor[(N, 7), DTYPE]) {
+        tanh(matmul(%g, %w) + matmul(%d, %u)) * %h
+    }""".replace("DTYPE", str(dtype).removeprefix("torch."))
+    shapes = [(rows, 70), (70, 1000), (rows, 1000), (7, 1000), (rows, 7)]
+    check(source, *(torch.randn(shape, dtype=dtype) for shape in shapes))
+
+
 def test_few_rows_of_a_batch_are_packed() -> None:
     source = """def @scores[B: Dim, T: Dim, S: Dim](
         %q: Tensor[(B, T, 8), float32], %k: Tensor[(B, S, 8), float32]) {
