@@ -4,7 +4,8 @@
 
 Every kind of leaf stands in trees of `2 ** depth` leaves, and in lists of as many elements. The
 time of a call with a value of one leaf is subtracted, so what is shown for a node is the time of
-its check and conversion. The functions look at the root alone.
+its check and conversion; the elements of lists count as nodes. The functions look at the root
+alone.
 """
 
 from __future__ import annotations
@@ -76,6 +77,12 @@ def of_lists(tree: Tree[list[Float]]) -> Int:
 
 
 @relay
+def of_trees(trees: list[Tree[Float]]) -> Int:
+    """Return the number of trees."""
+    return len(trees)
+
+
+@relay
 def of_integer_list(values: list[Int]) -> Int:
     """Return the number of elements."""
     return len(values)
@@ -101,8 +108,14 @@ def tree_of(leaf: Callable[[], Any], depth: int) -> Any:
     return level[0]
 
 
-def cases() -> Iterator[tuple[str, Any, Callable[[int], Any]]]:
-    """Return the name of each kind of leaf, a function, and what makes an argument of a depth."""
+def trees_of(depth: int) -> list[Any]:
+    """Return new trees of eight floats that have as many leaves as one of a depth."""
+    return [tree_of(lambda: 0.5, min(depth, 3)) for _ in range(2 ** max(depth - 3, 0))]
+
+
+def cases() -> Iterator[tuple[str, Any, Callable[[int], Any], int]]:
+    """Return the name of each kind of leaf, a function, what makes an argument of a depth, and the
+    number of its nodes for each leaf."""
     number = count()
     leaves: tuple[tuple[str, Any, Callable[[], Any]], ...] = (
         ("integers", of_integers, lambda: next(number)),
@@ -113,9 +126,16 @@ def cases() -> Iterator[tuple[str, Any, Callable[[int], Any]]]:
         ("lists of two floats", of_lists, lambda: [1.0, 2.0]),
     )
     for name, function, leaf in leaves:
-        yield f"tree of {name}", function, lambda depth, leaf=leaf: tree_of(leaf, depth)
-    yield "list of integers", of_integer_list, lambda depth: [next(number) for _ in range(2**depth)]
-    yield "list of floats", of_float_list, lambda depth: [0.5 + n for n in range(2**depth)]
+        nodes = 4 if function is of_lists else 2
+        yield f"tree of {name}", function, lambda depth, leaf=leaf: tree_of(leaf, depth), nodes
+    yield "list of trees", of_trees, trees_of, 2
+    yield (
+        "list of integers",
+        of_integer_list,
+        lambda depth: [next(number) for _ in range(2**depth)],
+        1,
+    )
+    yield "list of floats", of_float_list, lambda depth: [0.5 + n for n in range(2**depth)], 1
 
 
 def seconds_of(function: Any, value: Any) -> float:
@@ -134,14 +154,14 @@ def main() -> None:
     vector = torch.ones(4)
     plain = [seconds_of(of_tensor, vector) for _ in range(1000)]
     print(f"a call with one tensor {1e6 * median(plain):.1f} us")
-    for name, function, make in cases():
+    for name, function, make, each in cases():
         one = make(0)
         function(one)
         small = 1e6 * median(seconds_of(function, one) for _ in range(1000))
         new = 1e6 * median(seconds_of(function, make(0)) for _ in range(1000))
         print(f"{name}: one leaf {small:.1f} us, a new one {new:.1f} us")
         for depth in options.depths:
-            nodes = 2**depth if name.startswith("list") else 2 ** (depth + 1) - 1
+            nodes = each * 2**depth
             first: list[float] = []
             again: list[float] = []
             for _ in range(options.rounds):

@@ -26,7 +26,7 @@ from ..values.structure import chained, distinct_tensors, tensors
 from .binder import Binder
 from .cycles import has_form, is_cyclic
 from .places import Parameter, Part, Place, Trail
-from .plain import Plain, are_numbers, known_instance, tensors_of
+from .plain import Plain, are_numbers, known_instance, tensors_of, whole_list
 from .remembered import Known, Leaves
 from .schema import (
     INT_RANGE,
@@ -182,17 +182,25 @@ class _Walk:
         return host
 
     def _list(self, value: Any, plan: Elements) -> Any:
-        """Return a list as compiled code takes it: one of numbers is no walk."""
-        leaf = plan.inner
-        if type(leaf) is not Leaf or type(value) not in (list, tuple) or not value:
+        """Return a list as compiled code takes it."""
+        binder, leaf = self._binder, plan.inner
+        if type(leaf) is Leaf and type(value) in (list, tuple) and value:
+            cls = are_numbers(value, leaf)
+            if cls is not None:
+                return self._numbers(value, leaf, cls)
+        whole = binder.schema.whole(plan)
+        found = None if whole is None else whole_list(value, whole, binder.device)
+        if found is None:
             return self._walked(value, plan)
-        cls = are_numbers(value, leaf)
-        if cls is None:
-            return self._walked(value, plan)
+        binder.leaves.extend(found[1])
+        return found[0]
+
+    def _numbers(self, values: Sequence[Any], leaf: Leaf, cls: type) -> Any:
+        """Return a list of numbers as compiled code takes it, which is no walk."""
         with uncollected():
             if cls is int:
-                return chained(*value)
-            made = tensors_of(value, leaf, self._binder.device)
+                return chained(*values)
+            made = tensors_of(values, leaf, self._binder.device)
             self._binder.leaves.extend(made)
             return chained(*made)
 

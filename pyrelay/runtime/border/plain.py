@@ -23,7 +23,7 @@ from ...prelude.values import Cons, Nil
 from ..values.structure import chained
 from .cycles import is_cyclic
 from .remembered import SETTLED, Given, Known, Leaves, Seen
-from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan, transform
+from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan, Whole, transform
 
 Pending: TypeAlias = "defaultdict[Data, list[Any]]"
 """The instances that are still to be checked, by plan."""
@@ -73,18 +73,20 @@ class Plain:
         plan.remembered.add(value, known)
         return known
 
-    def converted(self, value: Any, plan: Data, device: torch.device) -> Known:
-        """Remember an instance with tensors in the place of the numbers that are to become some,
-        and lists as compiled code has them."""
+    def converted(
+        self, value: Any, plan: Data, device: torch.device
+    ) -> tuple[Any, Sequence[torch.Tensor]]:
+        """Return an instance with tensors in the place of the numbers that are to become some, and
+        lists as compiled code has them; and its tensors."""
         numbers = {leaf: values for leaf, values in self.floats.items() if values}
         if not numbers and not self.has_lists:
-            return self.remember(value, value, plan, [tensor for tensor, _, _ in self.tensors])
+            return value, [tensor for tensor, _, _ in self.tensors]
         made = {leaf: tensors_of(values, leaf, device) for leaf, values in numbers.items()}
         host = self._shared(value, plan, made) if self.shared else self._rebuilt(value, made)
         leaves = [tensor for tensor, _, _ in self.tensors]
         for tensors in made.values():
             leaves += tensors
-        return self.remember(value, host, plan, leaves)
+        return host, leaves
 
     def _rebuilt(self, value: Any, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
         """Return an instance with tensors in the place of its numbers."""
@@ -135,9 +137,21 @@ def known_instance(value: Any, plan: Data, device: torch.device) -> Known | None
         return known
     with uncollected():
         met = plain_data(value, plan, device)
-        if met is None or (met.shared and is_cyclic(value, plan)):
+        if met is None:
             return None
-        return met.converted(value, plan, device)
+        host, leaves = met.converted(value, plan, device)
+        return met.remember(value, host, plan, leaves)
+
+
+def whole_list(
+    value: Any, plan: Data, device: torch.device
+) -> tuple[Any, Sequence[torch.Tensor]] | None:
+    """Return a list as compiled code takes it and its tensors, by `Schema.whole`; None where the
+    careful walk must say."""
+    whole = Whole(value)
+    with uncollected():
+        met = plain_data(whole, plan, device)
+        return None if met is None else met.converted(whole, plan, device)
 
 
 def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
@@ -155,7 +169,7 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
         if not _check_of(here)(instances, pending, found, device):
             return None
         found.runs.append((here, [*islice(met.values(), before, None)]))
-    return found
+    return None if found.shared and is_cyclic(value, plan) else found
 
 
 def _check_of(plan: Data) -> Check:

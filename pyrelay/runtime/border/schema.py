@@ -47,7 +47,15 @@ from ...translate.types.number_places import (
     places_of,
 )
 from ..values.pytrees import register_data
-from ..values.representation import NO_DATA, TAGGED, Instances, Maker, UserData, representation
+from ..values.representation import (
+    NO_DATA,
+    TAGGED,
+    Instances,
+    Maker,
+    UserData,
+    reader,
+    representation,
+)
 from ..values.structure import chained, elements, listed
 from .remembered import SETTLED, Remembered
 
@@ -120,6 +128,14 @@ class Case:
 
 
 @final
+@dataclass(frozen=True)
+class Whole:
+    """An argument that is no instance, as the part of one: what takes instances takes it."""
+
+    value: Any
+
+
+@final
 class Data:
     """A value of a user's data type. `outer` are the sizes in its type arguments."""
 
@@ -153,6 +169,7 @@ class Schema:
         self._adts: Final = adts
         self._data: Final = data
         self._plans: Final[dict[tuple[Type, Numbers], Plan]] = {}
+        self._whole: Final[dict[Plan, Data | None]] = {}
 
     def plan(self, ty: Type, numbers: Numbers = None) -> Plan:
         """Return the plan of a type, with Python's own numbers at the places of `numbers`."""
@@ -160,6 +177,20 @@ class Schema:
         if known is None:
             known = self._plans[ty, numbers] = self._made(ty, numbers)
         return known
+
+    def whole(self, plan: Elements) -> Data | None:
+        """Return the plan of instances of `Whole` with such a list in them, which are made into
+        that list alone; None where a size of the call is in its type."""
+        if plan in self._whole:
+            return self._whole[plan]
+        assert isinstance(plan.type, AdtType)
+        data = None
+        if not any(dim_names(plan.type)):
+            data = Data(plan.type, None, self)
+            read = reader(("value",))
+            data.cases = {Whole: Case(("value",), (plan,), lambda v: v, read, (), lasts=True)}
+        self._whole[plan] = data
+        return data
 
     def has_only_data(self, ty: Type) -> bool:
         """Return whether all in a value of a type is data, tensors, sizes and texts: no function

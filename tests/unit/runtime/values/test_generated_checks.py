@@ -107,10 +107,15 @@ def trees_of(floats: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.recursive(least, lambda inner: bags_of(floats, inner), max_leaves=4)
 
 
+@relay
+def same_list(bags: list[Bag]) -> list[Bag]:
+    return bags
+
+
 def outcome(value: Any) -> str:
     """Return the text of a value that was taken and given back, or the mistake in it."""
     try:
-        return repr(same(value))
+        return repr(same(value) if isinstance(value, Bag) else same_list(value))
     except RunError as error:
         return str(error)
 
@@ -123,15 +128,15 @@ def careful(value: Any) -> str:
 
 
 @settings(max_examples=40)
-@given(trees_of(FLOATS))
-def test_values_are_as_the_careful_walk_has_them(value: Bag) -> None:
+@given(trees_of(FLOATS) | lists(trees_of(FLOATS)))
+def test_values_are_as_the_careful_walk_has_them(value: Any) -> None:
     expected = careful(copy.deepcopy(value))
     assert outcome(value) == expected
     assert outcome(value) == expected
 
 
 @settings(max_examples=40)
-@given(trees_of(st.one_of(FLOATS, FLOATS, ODD)))
+@given(trees_of(FLOATS | ODD) | lists(trees_of(FLOATS | ODD)))
 def test_mistakes_are_those_of_the_careful_walk(value: Any) -> None:
     assert outcome(copy.deepcopy(value)) == careful(value)
 
@@ -158,6 +163,8 @@ def test_no_value_that_fits_needs_the_careful_walk(monkeypatch: pytest.MonkeyPat
     assert result.pairs[1] == (8, 9.0)
     assert result.box is not None
     assert result.box.inside[0].corner[0] == 2.0
+    assert float(same_list([whole, inner])[1].weight) == 1.0
+    assert found == [True, True]
 
 
 def test_lists_in_more_lists_than_python_nests_loops_are_taken() -> None:
