@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
-from ..ir.derived_types.batch_dims import NoBatch, is_batched, with_batch, without_batch
+from ..ir.derived_types.batch_dims import NoBatch, axes_of, is_batched, with_batch, without_batch
 from ..ir.dims import Dim
 from ..ir.expr import Batching, Options, Transform
 from ..ir.op import Clash, Stuck
-from ..ir.types import FnType, Type, TypeHole, show
+from ..ir.types import AdtType, FnType, TupleType, Type, TypeHole, show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,19 +86,34 @@ class BatchConstraint:
             raise Clash(str(error), help="write one axis for all, or one for each") from None
 
     def _batch(self, solver: Solver, ty: Type, whole: Type, axes: Axes) -> Type | None:
-        """Make a type that of a batch of values of another; either may be known first. Return the
-        hole where neither is. Raises NoBatch and Clash."""
+        """Make a type that of a batch of values of another; either may be known first, whole or in
+        parts. Return a hole where neither is. Raises NoBatch and Clash."""
         assert self.size is not None
-        found = solver.resolve(ty)
-        if not isinstance(found, TypeHole):
+        if axes is None:
+            solver.unify(whole, ty)
+            return None
+        found, known = solver.resolve(ty), solver.resolve(whole)
+        if not _is_open(found):
             solver.unify(whole, with_batch(found, axes, self.size, self.adts))
             return None
-        known = solver.resolve(whole)
-        if isinstance(known, TypeHole):
+        if not _is_open(known):
+            solver.unify(ty, without_batch(known, axes))
+            solver.unify(whole, with_batch(solver.resolve(ty), axes, self.size, self.adts))
+            return None
+        if isinstance(found, TypeHole) and isinstance(known, TypeHole):
             return found
-        solver.unify(ty, without_batch(known, axes))
-        solver.unify(whole, with_batch(solver.resolve(ty), axes, self.size, self.adts))
-        return None
+        # Each side is given its form once: new holes at every attempt would wake others for ever.
+        if isinstance(found, TypeHole):
+            found = _again(known, solver)
+            solver.unify(ty, found)
+        elif isinstance(known, TypeHole):
+            known = _again(found, solver)
+            solver.unify(whole, known)
+        if type(found) is not type(known) or len(_inside(found)) != len(_inside(known)):
+            raise Clash(f"{show(known)} is no batch of {show(found)}")
+        each = zip(_inside(found), _inside(known), _axes_inside(found, axes), strict=True)
+        stuck = [self._batch(solver, *parts) for parts in each]
+        return next(filter(None, stuck), None)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""
@@ -107,3 +122,35 @@ class BatchConstraint:
             return NotAFunction(self.transform.function.span, show(function))
         help_ = clash.help if isinstance(clash, Clash) else None
         return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
+
+
+def _inside(ty: Type) -> tuple[Type, ...]:
+    """Return the parts of a type that have the batch dim in its place."""
+    match ty:
+        case TupleType(fields):
+            return fields
+        case AdtType(_, args):
+            return tuple(a for a in args if not isinstance(a, Dim))
+        case _:
+            return ()
+
+
+def _axes_inside(ty: Type, axes: Axes) -> tuple[Axes, ...]:
+    """Return the axes of these parts."""
+    return axes_of(ty, axes) if isinstance(ty, TupleType) else (0,) * len(_inside(ty))
+
+
+def _again(ty: Type, solver: Solver) -> Type:
+    """Return a type with new holes in the place of these parts."""
+    match ty:
+        case TupleType(fields):
+            return TupleType(tuple(solver.fresh() for _ in fields))
+        case AdtType(name, args):
+            return AdtType(name, tuple(a if isinstance(a, Dim) else solver.fresh() for a in args))
+        case _:
+            return ty
+
+
+def _is_open(ty: Type) -> bool:
+    """Return whether a hole stands where a type has a batch dim."""
+    return isinstance(ty, TypeHole) or any(map(_is_open, _inside(ty)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ...diagnostics.wording import counted
 from ..dims import Dim
@@ -36,10 +36,8 @@ def with_batch(ty: Type, axes: Axes, size: Dim, adts: Mapping[str, AdtDef]) -> T
             _place(axes, 1, ty)
             return TensorType((size,), int64)
         case TupleType(fields):
-            each = _of_fields(axes, len(fields), ty)
-            return TupleType(
-                tuple(with_batch(f, a, size, adts) for f, a in zip(fields, each, strict=True))
-            )
+            each = zip(fields, axes_of(ty, axes), strict=True)
+            return TupleType(tuple(with_batch(f, a, size, adts) for f, a in each))
         case AdtType(name, args):
             _check_data(ty, _one(axes, ty), adts)
             inside = (a if isinstance(a, Dim) else with_batch(a, 0, size, adts) for a in args)
@@ -59,8 +57,8 @@ def without_batch(ty: Type, axes: Axes) -> Type:
             place = _place(axes, len(shape), ty)
             return replace(ty, shape=(*shape[:place], *shape[place + 1 :]))
         case TupleType(fields):
-            each = _of_fields(axes, len(fields), ty)
-            return TupleType(tuple(without_batch(f, a) for f, a in zip(fields, each, strict=True)))
+            each = zip(fields, axes_of(ty, axes), strict=True)
+            return TupleType(tuple(without_batch(f, a) for f, a in each))
         case AdtType(name, args):
             _one(axes, ty)
             inside = (a if isinstance(a, Dim) else without_batch(a, 0) for a in args)
@@ -84,8 +82,16 @@ def is_batched(ty: Type, axes: Axes) -> bool:
 
 
 def axes_of(ty: TupleType, axes: Axes) -> tuple[Axes, ...]:
-    """Return the axes of each field of a tuple."""
-    return axes if isinstance(axes, tuple) else (axes,) * len(ty.fields)
+    """Return the axes of each field of a tuple. Raises NoBatch."""
+    count = len(ty.fields)
+    if not isinstance(axes, tuple):
+        return (axes,) * count
+    if len(axes) == count:
+        return axes
+    raise NoBatch(
+        f"the axes {axes} do not fit {show(ty)}",
+        f"write one axis for all of it, or a tuple of {count}",
+    )
 
 
 def own_tensors(adts: Mapping[str, AdtDef], name: str) -> bool:
@@ -138,17 +144,4 @@ def _one(axes: Axes, ty: Type) -> int:
         return axes
     raise NoBatch(
         f"the axes {axes} do not fit {show(ty)}", "write one axis for all of its tensors, or None"
-    )
-
-
-def _of_fields(axes: Axes, count: int, ty: Type) -> Sequence[Axes]:
-    if isinstance(axes, tuple) and len(axes) != count:
-        _misfit(axes, count, ty)
-    return axes if isinstance(axes, tuple) else (axes,) * count
-
-
-def _misfit(axes: Axes, count: int, ty: Type) -> NoReturn:
-    raise NoBatch(
-        f"the axes {axes} do not fit {show(ty)}",
-        f"write one axis for all of it, or a tuple of {count}",
     )

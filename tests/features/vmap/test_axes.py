@@ -91,6 +91,22 @@ def test_a_result_that_all_elements_share_stays_one() -> None:
     torch.testing.assert_close(one, torch.tensor(6.0))
 
 
+def test_lambdas_return_tuples_and_data() -> None:
+    @relay
+    def beside(x: Tensor[Float, (N,)], y: Tensor[Float, (N,)]):
+        nested = relay.vmap(lambda p: (p[0], (p[1] * p[0], 1.0)))((x, y))
+        one = relay.vmap(lambda a, b: (a + b, 2.0), out_axes=(0, None))(x, y)
+        data = relay.vmap(lambda a: (Pair(a, a * a), [a]))(x)
+        pairs = relay.vmap(lambda a, b: (a, b), in_axes=(None, 0))
+        return nested, one, data, relay.vmap(pairs, in_axes=(0, None))(x, y)
+
+    nested, one, (pair, items), (rows, columns) = beside(XS, YS)
+    torch.testing.assert_close(nested, (XS, (YS * XS, torch.ones(3))))
+    torch.testing.assert_close(one, (XS + YS, torch.tensor(2.0)))
+    torch.testing.assert_close((pair.first, pair.second, items[0]), (XS, XS * XS, XS))
+    torch.testing.assert_close((rows, columns), torch.meshgrid(XS, YS, indexing="ij"))
+
+
 def test_data_alone_show_the_size_of_the_batch() -> None:
     found = relay.vmap(swapped, in_axes=(0, None))(Pair(XS, YS), 2.0)
     torch.testing.assert_close((found.first, found.second), (YS * 2, XS))
