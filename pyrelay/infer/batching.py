@@ -60,23 +60,20 @@ class BatchConstraint:
             self.made = FnType(tuple(solver.fresh() for _ in function.params), solver.fresh())
             solver.unify(self.result, self.made)
         try:
-            stuck = [
-                self._batch(solver, *each)
-                for each in zip(function.params, self.made.params, axes, strict=True)
-            ]
+            each = zip(function.params, self.made.params, axes, strict=True)
+            stuck = [hole for parts in each for hole in self._batch(solver, *parts)]
             rows = [solver.resolve(ty) for ty in function.params]
-            if not any(stuck) and not any(map(is_batched, rows, axes)):
+            if not stuck and not any(map(is_batched, rows, axes)):
                 raise Clash(
                     "nothing is batched: no parameter has an axis",
                     help="give an axis to one at least: in_axes=0",
                 )
             out_axes = self.options.out_axes
-            stuck.append(self._batch(solver, function.result, self.made.result, out_axes))
+            stuck += self._batch(solver, function.result, self.made.result, out_axes)
         except NoBatch as error:
             raise Clash(str(error), help=error.help) from None
-        for hole in stuck:
-            if hole is not None:
-                raise Stuck(hole)
+        if stuck:
+            raise Stuck(*stuck)
 
     def _axes(self, count: int, options: Batching) -> tuple[Axes, ...]:
         captures = self.transform.captures
@@ -85,23 +82,23 @@ class BatchConstraint:
         except ValueError as error:
             raise Clash(str(error), help="write one axis for all, or one for each") from None
 
-    def _batch(self, solver: Solver, ty: Type, whole: Type, axes: Axes) -> Type | None:
+    def _batch(self, solver: Solver, ty: Type, whole: Type, axes: Axes) -> tuple[Type, ...]:
         """Make a type that of a batch of values of another; either may be known first, whole or in
-        parts. Return a hole where neither is. Raises NoBatch and Clash."""
+        parts. Return the holes where neither is. Raises NoBatch and Clash."""
         assert self.size is not None
         if axes is None:
             solver.unify(whole, ty)
-            return None
+            return ()
         found, known = solver.resolve(ty), solver.resolve(whole)
         if not _is_open(found):
             solver.unify(whole, with_batch(found, axes, self.size, self.adts))
-            return None
+            return ()
         if not _is_open(known):
             solver.unify(ty, without_batch(known, axes))
             solver.unify(whole, with_batch(solver.resolve(ty), axes, self.size, self.adts))
-            return None
+            return ()
         if isinstance(found, TypeHole) and isinstance(known, TypeHole):
-            return found
+            return found, known
         # Each side is given its form once: new holes at every attempt would wake others for ever.
         if isinstance(found, TypeHole):
             found = _again(known, solver)
@@ -112,8 +109,7 @@ class BatchConstraint:
         if type(found) is not type(known) or len(_inside(found)) != len(_inside(known)):
             raise Clash(f"{show(known)} is no batch of {show(found)}")
         each = zip(_inside(found), _inside(known), _axes_inside(found, axes), strict=True)
-        stuck = [self._batch(solver, *parts) for parts in each]
-        return next(filter(None, stuck), None)
+        return tuple(hole for parts in each for hole in self._batch(solver, *parts))
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""

@@ -152,9 +152,9 @@ class Worklist:
         return True
 
     def _wait(self, constraint: Constraint, stuck: Stuck) -> None:
-        key = _key(stuck.on)
         self._stuck[id(constraint)] = constraint
-        self._waiting.setdefault(key, []).append(constraint)
+        for hole in stuck.on:
+            self._waiting.setdefault(_key(hole), []).append(constraint)
 
     def _drain(self) -> None:
         filled = self._solver.filled

@@ -162,10 +162,10 @@ class ShapeBehaviour(Enum):
 
 
 class Stuck(Exception):  # noqa: N818  control flow of the solver, not an error
-    """The rule must wait until `on` is known."""
+    """The rule must wait until one of `on` is known."""
 
-    def __init__(self, on: Type | Dim | AnyDType) -> None:
-        super().__init__(on)
+    def __init__(self, *on: Type | Dim | AnyDType) -> None:
+        super().__init__(*on)
         self.on = on
 
 

@@ -107,6 +107,14 @@ def test_lambdas_return_tuples_and_data() -> None:
     torch.testing.assert_close((rows, columns), torch.meshgrid(XS, YS, indexing="ij"))
 
 
+def test_derivatives_of_lambdas_find_their_parameters_in_the_call() -> None:
+    @relay
+    def cubes(x: Tensor[Float, (N,)]):
+        return relay.vmap(relay.value_and_grad(lambda a: a * a * a))(x)
+
+    torch.testing.assert_close(cubes(XS), (XS**3, 3 * XS**2))
+
+
 def test_data_alone_show_the_size_of_the_batch() -> None:
     found = relay.vmap(swapped, in_axes=(0, None))(Pair(XS, YS), 2.0)
     torch.testing.assert_close((found.first, found.second), (YS * 2, XS))
