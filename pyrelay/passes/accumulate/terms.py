@@ -107,6 +107,8 @@ def _added_rows(call: Call, defined: Definitions) -> Term | None:
     found = added_rows(call, defined)
     if found is None or not isinstance(found.rows, Var):
         return None
+    if not isinstance(type_of(found.numbers), TensorType):
+        return None  # it is a size: the same row in each round
     return _rows_term(found.rows, found.numbers, _type(call).shape[0], from_end=True)
 
 
