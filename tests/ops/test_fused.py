@@ -74,6 +74,7 @@ CALLED: Final = {
     "unstack": "makes a list",
     "overwrite": "is what a kernel stores, said by its caller",
     "write_rows": "writes rows where they are, and a cell with them",
+    "descend_by_rows": "moves rows of a large table where they are",
     "summed_rows": "finds which rows are the same, as the running program alone knows",
     "to_layout": "is written out before kernels are made",
 }
