@@ -114,6 +114,7 @@ class _Contraction:
             *(BY_LIBRARY, IS_PACKED, IS_TRANSPOSED, BLOCKS),
         )
         self._pieces: Final[dict[Sum, Pieces | None]] = {}
+        self._keeps: Final = keeps
         self._has_rest = True
         """Whether anything is made of sums that a library has stored."""
         self._is_routed: Final = routed and not layout.is_wide
@@ -129,7 +130,7 @@ class _Contraction:
         kept = {t: self._stored(t) for t in dict.fromkeys(wanted) if t not in outputs}
         rooms = self._rooms(pairs, {} if is_last else kept)
         has_tiles = bool(stores or kept)
-        transposes = has_tiles and self._may_transpose(pairs)
+        transposes = has_tiles and not self._keeps and self._may_transpose(pairs)
         size = self._tile_size(has_library=bool(rooms), transposes=transposes)
         sides = [
             (self._operands.rows(s, a), self._operands.columns(s, a, b, transposes=transposes))

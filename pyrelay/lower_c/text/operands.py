@@ -205,7 +205,7 @@ class Operands:
         cost *= (batch * count).constant or USUAL
         if code.route is not None:
             number = f"{BY_LIBRARY} ? 0 : {number}"
-        if self._keeps and side is not None and rows is None:
+        if self._keeps and side is not None:
             code.kept.append(Kept(loops.scratch - 1, side.operand))
             number = f"{IS_PACKED} ? 0 : {number}"
         code.loop(f"_{pointer}", number, cost, lines)
