@@ -115,6 +115,8 @@ class _Contraction:
         )
         self._pieces: Final[dict[Sum, Pieces | None]] = {}
         self._keeps: Final = keeps
+        self._transposes = False
+        """Whether a call may compute tiles of the transposed result."""
         self._has_rest = True
         """Whether anything is made of sums that a library has stored."""
         self._is_routed: Final = routed and not layout.is_wide
@@ -130,32 +132,37 @@ class _Contraction:
         kept = {t: self._stored(t) for t in dict.fromkeys(wanted) if t not in outputs}
         rooms = self._rooms(pairs, {} if is_last else kept)
         has_tiles = bool(stores or kept)
-        transposes = has_tiles and not self._keeps and self._may_transpose(pairs)
-        size = self._tile_size(has_library=bool(rooms), transposes=transposes)
+        self._transposes = has_tiles and not self._keeps and self._may_transpose(pairs)
+        size = self._tile_size(has_library=bool(rooms))
         sides = [
-            (self._operands.rows(s, a), self._operands.columns(s, a, b, transposes=transposes))
+            (
+                self._operands.rows(s, a),
+                self._operands.columns(s, a, b, transposes=self._transposes),
+            )
             for s, (a, b) in zip(plan.sums, pairs, strict=True)
         ]
         if has_tiles:
             for made, (first, second) in zip(plan.sums, pairs, strict=True):
                 self._pieces[made] = in_pieces(self._loops, self._tile, made, first, second)
-        self._tiles(sides, rooms, stores, kept, size, transposes=transposes)
+        self._tiles(sides, rooms, stores, kept, size)
         if plan.reductions:
             write_rows_of_sums(code, plan, outputs | kept, is_last=is_last)
         write_beside(code, plan)
         kinds = {columns.side.kind for _, columns in sides if columns.side is not None}
-        return code.finish(self._tile.functions(kinds, transposes=transposes) if has_tiles else "")
+        return code.finish(
+            self._tile.functions(kinds, transposes=self._transposes) if has_tiles else ""
+        )
 
     def _may_transpose(self, pairs: Sequence[tuple[Side, Side | None]]) -> bool:
         """Return whether a call may compute tiles of the transposed result."""
         columns, shape = self._loops.shape[2], self._tile.transposed
-        return all(may_transpose(a, b, columns, shape) for a, b in pairs)
+        return all(may_transpose(b, columns, shape) for _, b in pairs)
 
-    def _tile_size(self, *, has_library: bool, transposes: bool) -> tuple[str, str]:
+    def _tile_size(self, *, has_library: bool) -> tuple[str, str]:
         """Return the texts of the rows and columns of a tile, which a call chooses where there are
         several ways to compute its sums."""
         high, wide = str(self._tile.rows), str(self._tile.width)
-        if transposes:
+        if self._transposes:
             _, rows, columns = map(self._loops.size, self._loops.shape)
             shape = self._tile.transposed
             condition = is_transposed(rows, columns, shape)
@@ -165,7 +172,7 @@ class _Contraction:
             wide = f"{IS_TRANSPOSED} ? {COLUMNS} : {wide}"
         if has_library:
             high, wide = chosen(f"{BLOCKS}.rows", high), chosen(f"{BLOCKS}.columns", wide)
-        if not (transposes or has_library):
+        if not (self._transposes or has_library):
             return high, wide
         self._code.compute("int64_t", "high", high)
         self._code.compute("int64_t", "wide", wide)
@@ -227,8 +234,6 @@ class _Contraction:
         stores: Sequence[Store],
         kept: Mapping[Term, Term],
         size: tuple[str, str],
-        *,
-        transposes: bool,
     ) -> None:
         """Write the loop over tiles of some size: their sums, and what is stored that is made of
         them. Those of a library are larger, and it stores their sums in `rooms`. `kept` are stored
@@ -244,20 +249,20 @@ class _Contraction:
         own, lanes = loops.own
         row = Block(code, axes, None, batch, own)
         lane = Block(code, axes, lanes, row, lanes)
-        sums = [self._tile_sum(made, lane, transposes=transposes) for made in plan.sums]
+        sums = [self._tile_sum(made, lane) for made in plan.sums]
         for store in stores:
             lane.store(store)
         for term, load in kept.items():
             self._keep(lane, term, load)
         most = self._tile.rows * self._tile.width
-        if transposes:
+        if self._transposes:
             most = max(most, self._tile.transposed.width * COLUMNS)
         i, c = loops.row, element_of(loops.dtype).c
         lines = [
             *outer.lines,
             f"{c} {', '.join(f'{s}[{most}]' for s in sums)};",
             *tile_loop(loops.batch, rows, columns, size),
-            *indented(self._sums_of_tile(sums, sides, rooms, transposes=transposes)),
+            *indented(self._sums_of_tile(sums, sides, rooms)),
             *indented(batch.lines),
             "    for (int64_t row = 0; row < rows; row++) {",
             f"        const int64_t {i} = first + row;",
@@ -285,8 +290,6 @@ class _Contraction:
         names: Sequence[str],
         sides: Sequence[tuple[Rows, Columns]],
         rooms: Sequence[str],
-        *,
-        transposes: bool,
     ) -> list[str]:
         """Return the lines that compute the sums of a tile."""
         loops, c = self._loops, element_of(self._loops.dtype).c
@@ -301,15 +304,15 @@ class _Contraction:
                 parts = added(loops, self._tile, pieces, name)
                 whole = _either(pieces.condition, parts, whole)
             calls += whole
-            if transposes:
+            if self._transposes:
                 across += self._tile.transposed_sums(name, pair[1], count, loops.batch)
-        if transposes:
+        if self._transposes:
             calls = _either(IS_TRANSPOSED, across, calls)
         if not rooms:
             return calls
         rows, columns = loops.inner(loops.shape[1]), loops.inner(loops.shape[2])
         at = f"({loops.batch} * {rows} + first) * {columns} + column"
-        found = [f"const int64_t pitch = {chosen(columns, self._pitch(transposes=transposes))};"]
+        found = [f"const int64_t pitch = {chosen(columns, self._pitch())};"]
         products: list[str] = []
         for made, name, room, (first, second) in zip(
             self._plan.sums, names, rooms, sides, strict=True
@@ -323,16 +326,16 @@ class _Contraction:
             products.append("continue;")
         return [*found, *_either(BY_LIBRARY, products, calls)]
 
-    def _pitch(self, *, transposes: bool) -> str:
+    def _pitch(self) -> str:
         """Return the text of how far rows of the sums of a tile lie apart."""
         width = str(self._tile.width)
-        return f"({IS_TRANSPOSED} ? {COLUMNS} : {width})" if transposes else width
+        return f"({IS_TRANSPOSED} ? {COLUMNS} : {width})" if self._transposes else width
 
-    def _tile_sum(self, made: Sum, lane: Block, *, transposes: bool) -> str:
+    def _tile_sum(self, made: Sum, lane: Block) -> str:
         """Have lanes read a sum from those of a tile; return the name of these."""
         name, load = self._code.fresh("sums"), self._code.function("load_part", self._loops.dtype)
         lane.set_axes(made.result, PLACE)
-        pitch = self._pitch(transposes=transposes)
+        pitch = self._pitch()
         column = self._code.place(self._loops.column)
         at = f"{name} + (row * {pitch} + {column} - column)"
         if self._code.route is not None:

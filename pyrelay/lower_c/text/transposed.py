@@ -46,7 +46,7 @@ def transposed_shape(target: Target, lanes: int) -> Transposed:
     return Transposed(columns, 2, lanes)
 
 
-def may_transpose(rows: Side, columns: Side | None, count: Dim, shape: Transposed) -> bool:
+def may_transpose(columns: Side | None, count: Dim, shape: Transposed) -> bool:
     """Return whether a call may compute the transposed result of a product with `count` columns."""
     if columns is None or columns.kind != "turned":
         return False

@@ -275,7 +275,7 @@ def wanted(function: Function, path: tuple[int, ...] | None) -> list[Var]:
 
 
 Result: TypeAlias = tuple[Var, tuple[int, ...]]
-"""A part of what a call of a function gives: the variable of the result, and the path to it."""
+"""A field of the result of a call: the variable bound to the result, and the path to the field."""
 
 
 def wanted_results(function: Function, path: tuple[int, ...] | None) -> frozenset[Result]:
