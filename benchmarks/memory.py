@@ -3,10 +3,10 @@
     python -m benchmarks.memory [WORD ...]
 
 Counted is how much the resident set grows from before a model and its arguments are made to the
-peak of some steps: parameters, the optimiser's moments, gradients, values saved for them, arenas.
-Another model is trained before, so that compiling does not count. The steps run in a thread of
-their own, whose arenas are new, and in a process where malloc gives larger blocks back to the
-system when they are freed.
+peak of some steps: parameters, the optimiser's moments, gradients, values saved for them, arenas,
+but not what drawing the first weights takes for a while. Another model is trained before, so that
+compiling does not count. The steps run in a thread of their own, whose arenas are new, and in a
+process where malloc gives larger blocks back to the system when they are freed.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ def candidate_of(case: Case, name: str) -> Candidate:
     return eager(case, args) if name == "torch" else ours(case, args, "c")
 
 
-def growth_of(work: Callable[[], None]) -> int:
-    """Return how many bytes the process grows by at the peak of some work that it has done."""
-    work()
+def growth_of(make: Callable[[], Callable[[], object]]) -> int:
+    """Return how many bytes the process grows by from before some work is prepared to the peak of
+    the work, which it has done before. `make` prepares it."""
+    _repeat(make())
     with ThreadPoolExecutor(1) as thread:
         thread.submit(int).result()  # the thread begins
         before = _resident("VmRSS")
+        work = thread.submit(make).result()
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        thread.submit(work).result()
+        thread.submit(_repeat, work).result()
     return _resident("VmHWM") - before
 
 
-def _train(case: Case, name: str) -> None:
-    candidate = candidate_of(case, name)
+def _repeat(work: Callable[[], object]) -> None:
     for _ in range(CALLS):
-        candidate.work()
+        work()
 
 
 def _resident(field: str) -> int:
@@ -91,6 +92,6 @@ def main(words: list[str]) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         (chosen,) = (case for case in CASES if case.name == sys.argv[2])
-        print(growth_of(lambda: _train(chosen, sys.argv[3])))
+        print(growth_of(lambda: candidate_of(chosen, sys.argv[3]).work))
     else:
         main(sys.argv[1:])

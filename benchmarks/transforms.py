@@ -100,14 +100,9 @@ def of_process(name: str, way: str) -> int:
     """Return by how much this process grows that does the work of a case in one way."""
     (case,) = (c for c in CASES if c.name == name)
 
-    def work() -> None:
-        made = case.in_jax if way == "JAX" else (lambda: case.make()[way])
-        assert made is not None
-        run = made()
-        for _ in range(3):
-            run()
-
-    return growth_of(work)
+    make = case.in_jax if way == "JAX" else (lambda: case.make()[way])
+    assert make is not None
+    return growth_of(make)
 
 
 def markdown(cases: Mapping[str, Any]) -> str:
