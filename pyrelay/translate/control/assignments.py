@@ -1,4 +1,4 @@
-"""Assignments: names, tuples of names, items, and the content of cells."""
+"""Assignments: what names and items get, and what is known of it afterwards."""
 
 from __future__ import annotations
 
@@ -6,30 +6,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...diagnostics.catalogue.language import Unsupported
-from ...diagnostics.catalogue.lists import SharedList
-from ...diagnostics.catalogue.names import (
-    OuterAssignment,
-    SharedItem,
-)
-from ...diagnostics.source import Span
+from ...diagnostics.catalogue.names import OuterAssignment
 from ...ir.constant import is_placeholder
 from ...ir.dims import Dim
-from ...ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
+from ...ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
-from ...ir.types import UNKNOWN, TupleType
-from ...operators.host.loop import unpacked
-from ..calls.subscripts import (
-    Place,
-    copied,
-    first_place,
-    fixed,
-    is_last,
-    item,
-    read_place,
-    replaced,
-)
+from ..calls.subscripts import copied, fixed, read_place
 from ..calls.tables import BINARY
 from ..context import Context
 from ..data.optional_parts import inner_displays
@@ -41,8 +24,6 @@ from ..lists.list_append import (
     grown_list,
     hold_elements,
     hold_lists,
-    refuse_grown,
-    turned,
 )
 from ..models.creation import created, created_place
 from ..models.listed_models import model_value
@@ -51,14 +32,7 @@ from ..models.optimizers import STAND_IN, OptimizerUse
 from ..models.passed_models import known_of, list_of, note_known
 from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
-from ..names.alias_check import (
-    ELSEWHERE,
-    Origin,
-    is_grown,
-    items_assigned,
-    origin,
-    shared_by,
-)
+from ..names.alias_check import ELSEWHERE, Origin, items_assigned, origin, shared_by
 from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
 from ..names.closures import note_lambdas
@@ -70,6 +44,7 @@ from ..source.definition import meaning
 from ..types.declared_types import declared_type
 from .blocks import Code
 from .nested_items import changes_own, is_nested, nested_item
+from .targets import bind_target, item_of, owned_value, set_item
 
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
@@ -269,148 +244,6 @@ def _is_element(cx: Context, target: ast.expr) -> bool:
     return is_nested(target) or root in cx.grown or root in cx.list_names
 
 
-def bind_target(
-    cx: Context, target: ast.expr, value: Expr, code: Code, written: ast.expr | None = None
-) -> Steps[None]:
-    """Bind what a target names to a value, which is `written` where the program writes it alone."""
-    span = cx.span(target)
-    match target:
-        case ast.Name(id=name) if name in cx.grown:
-            refuse_grown(cx, name, span)
-        case ast.Name(id=name):
-            if isinstance(value, Var) and value.name == name:
-                var = value
-            else:
-                var = Var(name, span=span)
-                code.bind(var, value)
-            cx.bind(name, Bound(atom=var), span)
-        case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            yield _bind_each(cx, elts, value, code, span)
-        case ast.Subscript() if is_nested(target):
-            nested = yield nested_item(cx, target, code)
-            if nested is not None:
-                nested.bind(cx, value, code)
-        case ast.Subscript():
-            place = yield read_place(cx, target.slice)
-            _set_item(cx, target, place, value, code, written)
-        case ast.Attribute():
-            yield _write_cell(cx, target, value, code)
-        case _:
-            instead = "assign to a name, a tuple of names, or an item of a name"
-            cx.program.report(Unsupported(span, "this assignment", instead))
-
-
-def _bind_each(
-    cx: Context, targets: Sequence[ast.expr], value: Expr, code: Code, span: Span
-) -> Steps[None]:
-    """Bind targets to the elements of a value."""
-    if isinstance(value, Tuple) and len(value.fields) == len(targets):
-        # The values are computed already: no name bound here changes what they mean.
-        for element, part in zip(targets, value.fields, strict=True):
-            yield bind_target(cx, element, part, code)
-        return
-    count = len(targets)
-    whole = Var("fields", TupleType((UNKNOWN,) * count), span=span)
-    code.bind(whole, Call(unpacked, (value,), {"count": count}, span=span))
-    for place, element in enumerate(targets):
-        yield bind_target(cx, element, TupleGet(whole, place, span=span), code)
-
-
-def _set_item(
-    cx: Context,
-    target: ast.Subscript,
-    place: Place,
-    value: Expr,
-    code: Code,
-    written: ast.expr | None,
-) -> None:
-    assert isinstance(target.value, ast.Name), "the fence refuses other targets"
-    name, span = target.value.id, cx.span(target)
-    base = _owned(cx, target.value, target, written)
-    if base is None:
-        return
-    var = Var(name, span=span)
-    code.bind(var, _with_item(cx, target, base, place, value))
-    cx.bind(name, Bound(atom=var), span)
-
-
-def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, value: Expr) -> Expr:
-    """Return the new value of a name of which an item is assigned."""
-    span, inside = cx.span(target), cx.span(target.slice)
-    if not is_grown(cx, target.value):
-        return replaced(base, place, value, span, inside)
-    if is_last(target.slice):
-        return replaced(base, first_place(inside), value, span, inside)
-    return turned(replaced(turned(base, span), place, value, span, inside), span)
-
-
-def _item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Expr:
-    """Return the item of a name that an augmented assignment reads."""
-    span, inside = cx.span(target), cx.span(target.slice)
-    if not is_grown(cx, target.value):
-        return item(base, place, span, inside)
-    if is_last(target.slice):
-        return item(base, first_place(inside), span, inside)
-    return item(turned(base, span), place, span, inside)
-
-
-def _owned(
-    cx: Context, name: ast.Name, target: ast.Subscript, written: ast.expr | None
-) -> Expr | None:
-    """Return the value of a name whose items may be assigned; None when it may be aliased,
-    which is reported."""
-    span = cx.span(target)
-    entry = cx.local(name.id, span)
-    if entry is None or entry.atom is None:
-        cx.program.report(OuterAssignment(span, name.id))
-        return None
-    if isinstance(declared_type(cx, name), TupleType):
-        instead = "a tuple never changes: make a new one, with the other items as they are"
-        cx.program.report(Unsupported(span, "an assignment to an item of a tuple", instead))
-        return None
-    if entry.holder is not None and name.id in cx.lists:
-        place, change = (entry.holder.span, entry.holder.why), "an element is assigned here"
-        instead = f"assign a copy first: `{name.id} = list({name.id})`"
-        cx.program.report(SharedList(span, name.id, *place, change, instead))
-        return None
-    if entry.holder is not None:
-        index = ast.unparse(_without_colons(target.slice))
-        value = "value" if written is None else ast.unparse(written)
-        holder = entry.holder
-        cx.program.report(SharedItem(span, name.id, index, value, holder.span, holder.why))
-        return None
-    return entry.atom
-
-
-def _without_colons(index: ast.expr) -> ast.expr:
-    """Return an index as an expression of its own: `1:2` is `slice(1, 2)`."""
-    match index:
-        case ast.Tuple(elts=elts):
-            return ast.Tuple([_without_colons(e) for e in elts], ast.Load())
-        case ast.Slice(lower=lower, upper=upper, step=step):
-            bounds = [lower or ast.Constant(None), upper or ast.Constant(None)]
-            bounds += [] if step is None else [step]
-            return ast.Call(ast.Name("slice", ast.Load()), bounds, [])
-        case _:
-            return index
-
-
-def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
-    span = cx.span(target)
-    is_local = isinstance(target.value, ast.Name) and cx.env.find(target.value.id) is not None
-    if target.attr != "value" and is_local:
-        instead = "data never changes: make a new value, with the other fields as they are"
-        what = f"an assignment to the field `{target.attr}`"
-        cx.program.report(Unsupported(span, what, instead))
-        return
-    if target.attr != "value":
-        cx.program.report(OuterAssignment(span, ast.unparse(target)))
-        return
-    value = atom(value, "content", code.bind)
-    cell = yield cx.expression(target.value)
-    code.bind(Var("_", span=span), RefWrite(cell, value, span=span))
-
-
 def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
     """Translate `x += e`, which gives `x` a new value; `x[i] += e`; `cell.value += e`."""
     op, span = BINARY[type(stmt.op)], cx.span(stmt)
@@ -438,14 +271,14 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
         case ast.Subscript(value=ast.Name() as name) as target:
             place = fixed((yield read_place(cx, target.slice)), code)
             both = ast.BinOp(_loaded(target), stmt.op, stmt.value)
-            base = _owned(cx, name, target, both)
+            base = owned_value(cx, name, target, both)
             if base is None or not changes_own(cx, stmt, target):
                 return
-            old = _item_of(cx, target, base, place)
+            old = item_of(cx, target, base, place)
             old = atom(old, "item", code.bind)
             value = yield cx.expression(stmt.value)
             new = Call(op, (old, value), {}, span=span.using(cx.uses))
-            _set_item(cx, target, copied(place), new, code, both)
+            set_item(cx, target, copied(place), new, code, both)
         case ast.Subscript() as target:
             nested = yield nested_item(cx, target, code)
             if nested is None:

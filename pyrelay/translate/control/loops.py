@@ -28,10 +28,10 @@ from ..names.environment import Bound, Holder, Unbound
 from ..names.flow import has_break, names_of
 from ..names.static import static_test
 from ..types.declared_types import closed_type, declared_type, is_optional
-from .assignments import bind_target
 from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .conditions import branch, inside
 from .iteration import Counts, Iteration, counting, read_iteration
+from .targets import bind_target
 
 Loop: TypeAlias = ast.For | ast.While
 Block: TypeAlias = Callable[[Context, Cursor | None, Frame], Steps[Expr]]

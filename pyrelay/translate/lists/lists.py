@@ -23,10 +23,10 @@ from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN
 from ...prelude.library import qualified
 from ..context import Context, in_turn
-from ..control.assignments import bind_target
 from ..control.blocks import Code
 from ..control.conditions import Continue, branch, condition
 from ..control.iteration import counting, read_iteration
+from ..control.targets import bind_target
 from ..data.optional_parts import element_type, inner_displays
 from ..models.listed_models import model_value
 from ..models.passed_models import known_of, note_elements
