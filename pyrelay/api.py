@@ -53,9 +53,9 @@ from .runtime.texts.text_module import parse as parse
 from .runtime.values.constant import const as const
 from .runtime.values.structure import map_tensors, tensors
 from .runtime.values.text import describe
-from .translate.calls.axes import is_axes
-from .translate.data.unions import is_data_class
+from .translate.models.axes import is_axes
 from .translate.source.definition import meaning
+from .translate.source.unions import is_data_class
 
 Models = Model | Sequence[Model]
 Wrt = str | tuple[str, ...] | None

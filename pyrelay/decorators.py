@@ -32,10 +32,10 @@ from .runtime.calls.function import RelayFunction as RelayFunction
 from .runtime.calls.function import RelayModel as RelayModel
 from .runtime.calls.function import Routine
 from .runtime.calls.user_rules import Autocast, Checkpoint, CustomJvp, CustomVjp
-from .translate.models.optimizers import MAKERS, Maker
-from .translate.names.scope import MISSING
 from .translate.source.decorated import decorated, expect_function
 from .translate.source.definition import Definition, Implicit, Kind
+from .translate.source.optimizers import MAKERS, Maker
+from .translate.source.scope import MISSING
 from .translate.subset.migration_hints import OF_NAMESPACES, WITHOUT
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..operators.host.whole import same_values
 from ..operators.primitive.index import index
 from ..operators.primitive.rows import stack_rows
 from ..text.attributes import written
-from ..translate.calls.tables import BINARY, COMPARISON, UNARY
+from ..translate.subset.tables import BINARY, COMPARISON, UNARY
 from . import syntax
 from .file import File
 from .imports import is_own

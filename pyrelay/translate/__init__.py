@@ -1,1 +1,1 @@
-"""Python to IR: sources, the fence, scopes, annotations, statements, expressions."""
+"""Python to IR: sources, the subset, scopes, annotations, statements, expressions."""

@@ -14,11 +14,15 @@ from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
-from .context import Context
-from .models.models import Instance
-from .names.environment import Static
-from .names.mentions import lift, transform_of
-from .program import Program
+from .calls.mentions import lift, transform_of
+from .program import described
+from .program.context import Context
+from .program.derived import derived_signature
+from .program.described import Described
+from .program.environment import Static
+from .program.models import Instance
+from .program.program import Program
+from .program.signature import Signature
 from .source.definition import (
     Definition,
     DerivedFunction,
@@ -27,11 +31,7 @@ from .source.definition import (
     Meaning,
     PassedFunction,
 )
-from .source.derived import derived_signature
-from .source.signature import Signature
-from .types import described
 from .types.annotation import NotData, type_names
-from .types.described import Described
 
 
 def specialised(

@@ -23,18 +23,25 @@ from ..ir.traverse import Steps, let, replace_params, run
 from ..ir.types import UNKNOWN, AdtType, Type
 from ..prelude.library import LIST, link
 from . import entries
-from .calls.expressions import expression
-from .calls.method_calls import chosen_method, own_class
+from .blocks.list_append import grown_in
+from .calls.passed_models import annotated_definition
 from .calls.user_rules import with_rules
-from .context import Context, ModelParts
 from .control.debugging import source_functions
 from .control.statements import function_body
-from .control.streams import stream_of
 from .data.data import DataType
-from .data.data_names import data_names
-from .instances import NotSupplied, complete_statics
-from .lists.list_append import grown_in
-from .models.models import (
+from .expressions.expressions import expression
+from .expressions.method_calls import chosen_method, own_class
+from .models.requirements import find_requirements
+from .models.row_tables import row_tables
+from .models.tied_shapes import tied
+from .names.alias_check import writes_items
+from .names.data_names import data_names
+from .program.context import Context, ModelParts
+from .program.derived import derived_signature
+from .program.described import Described, numbers_in
+from .program.environment import Bound, Holder, Static, Unbound
+from .program.instances import NotSupplied, complete_statics
+from .program.models import (
     Instance,
     ModelSpec,
     Sites,
@@ -43,17 +50,10 @@ from .models.models import (
     params_type,
     state_type,
 )
-from .models.optimizer_places import ParameterPlace
-from .models.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
-from .models.passed_models import annotated_definition
-from .models.requirements import find_requirements
-from .models.row_tables import row_tables
-from .models.tied_shapes import tied
-from .names.alias_check import writes_items
-from .names.environment import Bound, Holder, Static, Unbound
-from .names.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
-from .names.scope import Guard, Place
-from .program import ModelVar, Program
+from .program.optimizer_places import ParameterPlace
+from .program.program import ModelVar, Program
+from .program.signature import Parameter, Signature
+from .program.streams import stream_of
 from .source.definition import (
     Definition,
     DerivedFunction,
@@ -64,11 +64,11 @@ from .source.definition import (
     PassedFunction,
     StaticValue,
 )
-from .source.derived import derived_signature
-from .source.signature import Parameter, Signature
+from .source.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
+from .source.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
+from .source.scope import Guard, Place
 from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
-from .types.described import Described, numbers_in
 from .types.number_places import filled
 
 

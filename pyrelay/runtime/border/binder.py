@@ -37,7 +37,7 @@ from ...ir.types import (
 )
 from ...lower_torch.constants import torch_dtype
 from ...prelude.values import List, Present
-from ...translate.names.scope import is_frozen
+from ...translate.source.scope import is_frozen
 from ..values.text import describe
 from ..values.values import Cell
 from .argument_sizes import NoSize, ShownSizes

@@ -13,7 +13,7 @@ from ...diagnostics.catalogue.call import MixedDevices, NoDevice
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import NOWHERE, Span
-from ...translate.names.scope import is_frozen
+from ...translate.source.scope import is_frozen
 from ..values.structure import distinct, distinct_tensors, parts
 from ..values.values import Cell
 

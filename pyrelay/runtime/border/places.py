@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, final
 from ...diagnostics.source import Span
 from ...ir.expr import Function
 from ...ir.types import Type, open_shapes
-from ...translate.source.signature import Signature
+from ...translate.program.signature import Signature
 from ...translate.types.number_places import Numbers
 
 Trail: TypeAlias = "tuple[Trail | Parameter, str | int]"

@@ -37,7 +37,7 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...prelude.library import LIST, OPTION
 from ...prelude.values import Present, some, some_value
-from ...translate.data.unions import is_data_class
+from ...translate.source.unions import is_data_class
 from ...translate.types.number_places import (
     Numbers,
     Repeated,

@@ -8,8 +8,8 @@ from typing import Any, Final, final
 
 import torch
 
+from ...translate.program.guards import checker
 from ...translate.source.definition import Definition
-from ...translate.source.guards import checker
 from ...translate.translator import Translation
 from ...translate.types.number_places import Numbers
 from ..border.fast_flatten import Reader

@@ -17,10 +17,7 @@ from ...ir.types import (
 from ...prelude.names import CONSTRUCTORS
 from ...prelude.values import List
 from ...translate.data.data import DataTypes
-from ...translate.names.scope import is_frozen
-from ...translate.source.signature import Signature
-from ...translate.types.annotation import NotData
-from ...translate.types.described import (
+from ...translate.program.described import (
     DataOf,
     Described,
     ListOf,
@@ -29,6 +26,9 @@ from ...translate.types.described import (
     TupleOf,
     is_whole,
 )
+from ...translate.program.signature import Signature
+from ...translate.source.scope import is_frozen
+from ...translate.types.annotation import NotData
 from ..border.value_types import Typed, is_array, of_prelude, shape_and_dtype, solve, type_vars_of
 from ..entries.open_program import RankReader
 from ..models.model import Model

@@ -62,8 +62,8 @@ from ...diagnostics.diagnostic import RunError
 from ...dispatch.registry import REGISTRY
 from ...ir.types import DType, DTypeKind, TensorType
 from ...passes.insertion import INSERTIONS
-from ...translate.models.optimizers import OptimizerUse
-from ...translate.source.guards import holds_always
+from ...translate.program.guards import holds_always
+from ...translate.source.optimizers import OptimizerUse
 from ..border.autograd import casts, record
 from ..border.places import Parameter
 from ..entries.entry import Entry

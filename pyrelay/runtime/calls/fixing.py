@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
+from ...translate.program.signature import Parameter, Signature
 from ...translate.source.definition import Definition, DerivedFunction, bottom
-from ...translate.source.signature import Parameter, Signature
 from ...translate.translator import Translation
 from .programs import translated
 from .specialising import residual_program

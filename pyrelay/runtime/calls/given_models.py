@@ -9,9 +9,9 @@ from typing import Any
 from ...diagnostics.catalogue.call import WrongArgument
 from ...diagnostics.catalogue.model import AllFrozen, DefinitionCalled, ModelMissing, WrongModel
 from ...diagnostics.diagnostic import RunError
-from ...translate.models.passed_models import annotated_definition
+from ...translate.calls.passed_models import annotated_definition
+from ...translate.program.signature import Parameter
 from ...translate.source.definition import Definition, ModelUse
-from ...translate.source.signature import Parameter
 from ...translate.translator import Translation
 from ..models.model import Model
 from ..models.model_io import Models, Source

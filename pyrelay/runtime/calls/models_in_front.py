@@ -29,7 +29,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.types import AdtType, RefType, TupleType
-from ...translate.lists.list_append import chain, empty
+from ...translate.blocks.list_append import chain, empty
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation
 from ..compile.derived import derive, derive_in_models

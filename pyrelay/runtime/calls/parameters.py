@@ -12,8 +12,8 @@ from ...diagnostics.diagnostic import Problem, RunError
 from ...ir.types import FnType, TensorType
 from ...prelude.values import List
 from ...translate.data.data import DataTypes
-from ...translate.models.optimizers import OptimizerUse
-from ...translate.names.scope import Scope
+from ...translate.program.derived import derived_signature
+from ...translate.program.signature import Signature, read_signature
 from ...translate.source.definition import (
     Definition,
     DerivedFunction,
@@ -23,8 +23,8 @@ from ...translate.source.definition import (
     function_of,
 )
 from ...translate.source.definition import signature_of as called_as
-from ...translate.source.derived import derived_signature
-from ...translate.source.signature import Signature, read_signature
+from ...translate.source.optimizers import OptimizerUse
+from ...translate.source.scope import Scope
 from ..models.model import Model
 from ..models.model_io import Arguments, Models
 from ..models.optim import Optimizer

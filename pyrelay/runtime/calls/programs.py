@@ -10,12 +10,12 @@ from typing import Any
 from ...diagnostics.diagnostic import CheckError
 from ...infer import find_mistakes
 from ...passes.ranks import Ranks, at_ranks
-from ...translate.models.models import ModelSpec
-from ...translate.names.scope import Place
+from ...translate.program.described import Described
+from ...translate.program.models import ModelSpec
+from ...translate.program.signature import Signature
 from ...translate.source.definition import Definition, DerivedFunction, ModelUse, StaticValue
-from ...translate.source.signature import Signature
+from ...translate.source.scope import Place
 from ...translate.translator import Translation, TranslationError, translate
-from ...translate.types.described import Described
 from ..border.places import parameters_of
 from ..compile.program import Program
 from ..entries.call_signature import Interface

@@ -22,13 +22,13 @@ from ...infer import infer
 from ...ir.expr import Batching, Differentiation, Function, Rule
 from ...ir.op import Op
 from ...ir.types import TupleType
-from ...translate.names.scope import Guard, Place, Scope, nearest
 from ...translate.source.definition import (
     Definition,
     DerivedFunction,
     Kind,
     ModelUse,
 )
+from ...translate.source.scope import Guard, Place, Scope, nearest
 from ...translate.translator import Translation
 from ...translate.types.derived_numbers import derived_numbers, of_models
 from ...translate.types.number_places import Numbers, records_in, without_records

@@ -20,7 +20,9 @@ from ...ir.module import Module
 from ...ir.transforms import Options
 from ...ir.types import ITERABLE, RefType, subtypes
 from ...prelude.values import List
-from ...translate.data.unions import is_data_class
+from ...translate.program.derived import derived_signature
+from ...translate.program.guards import checker
+from ...translate.program.signature import Parameter as Declared
 from ...translate.source.definition import (
     Definition,
     DerivedFunction,
@@ -28,10 +30,8 @@ from ...translate.source.definition import (
     bottom,
     function_of,
 )
-from ...translate.source.derived import derived_signature
-from ...translate.source.guards import checker
 from ...translate.source.residual import Residual
-from ...translate.source.signature import Parameter as Declared
+from ...translate.source.unions import is_data_class
 from ...translate.types.number_places import Numbers
 from ..border.places import Parameter
 from ..compile.derived import derive, pullback_of

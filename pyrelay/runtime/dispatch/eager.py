@@ -22,7 +22,7 @@ from ...ir.expr import Call, Var
 from ...ir.op import Clash, Missing, Op, Role
 from ...ir.types import DType, TupleType, Type
 from ...operators.builder import Builder, Value
-from ...translate.calls.tables import TOGETHER, VARIADIC
+from ...translate.subset.tables import TOGETHER, VARIADIC
 from ..border.devices import Holder, one_device
 from ..values.values import tensor_type
 from .dispatching import apply as apply_dispatched

@@ -11,8 +11,8 @@ from typing import Any, cast, final
 from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
-from ...translate.names.scope import MISSING
-from ...translate.source.signature import Signature
+from ...translate.program.signature import Signature
+from ...translate.source.scope import MISSING
 from ...translate.types.number_places import Numbers
 
 

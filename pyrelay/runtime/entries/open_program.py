@@ -24,7 +24,7 @@ from ...ir.types import (
     show,
 )
 from ...passes.ranks import MOST_DIMS, Ranks, at_ranks, open_count, ranks_to_try
-from ...translate.source.signature import Parameter as DeclaredParameter
+from ...translate.program.signature import Parameter as DeclaredParameter
 from ..border.places import Parameter
 from ..border.value_types import Typed, solve
 from ..compile.program import Program

@@ -15,7 +15,7 @@ from ...ir.types import FnType, RefType, TensorType, TupleType, Type, open_shape
 from ...ir.verify import Stage, VerifyError, verify
 from ...operators.table import BY_NAME
 from ...text.parser import parse_module
-from ...translate.names.scope import MISSING
+from ...translate.source.scope import MISSING
 from ...translate.types import number_places
 from ..border.binder import Binder
 from ..border.devices import CPU

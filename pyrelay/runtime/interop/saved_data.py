@@ -15,7 +15,7 @@ from typing import Any
 
 from ...ir.module import AdtDef, Module
 from ...translate.data.data_class import Field, fields_of, why_not
-from ...translate.names.scope import MISSING
+from ...translate.source.scope import MISSING
 from ...translate.types import number_places
 from ...translate.types.number_places import Numbers
 from ..entries.call_signature import plain, read_plain

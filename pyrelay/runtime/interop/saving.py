@@ -36,7 +36,7 @@ from ...ir.op import Op
 from ...ir.traverse import post_order
 from ...operators.table import BY_NAME
 from ...text.printer import to_text
-from ...translate.names.scope import MISSING
+from ...translate.source.scope import MISSING
 from ...translate.types import number_places
 from ..entries.call_signature import Argument, Interface, plain
 from ..entries.open_program import OpenProgram

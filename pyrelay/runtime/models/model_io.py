@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 import torch
 
 from ...passes.ranks import Ranks
-from ...translate.models.optimizers import OptimizerUse
-from ...translate.types.described import Described
+from ...translate.program.described import Described
+from ...translate.source.optimizers import OptimizerUse
 from ..values.structure import tensors
 from ..values.values import Cell
 from .commit import Change, commit

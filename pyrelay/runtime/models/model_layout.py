@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 from ...ir.types import RefType, TensorType, TupleType, Type
-from ...translate.models.models import ModelSpec, SubModelSpec, ValueSpec
+from ...translate.program.models import ModelSpec, SubModelSpec, ValueSpec
 
 if TYPE_CHECKING:
     import torch

@@ -21,7 +21,7 @@ from ...diagnostics.catalogue.model import WrongOptimizerState
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
 from ...operators.composite.descent import update_in_place
-from ...translate.models.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
+from ...translate.source.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
 from ..border.autograd import unrecorded
 from ..values.structure import tensors
 from .commit import Change, commit, setting

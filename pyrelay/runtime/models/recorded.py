@@ -8,7 +8,7 @@ from typing import Any, cast, final
 
 from ...ir.expr import Expr, Function, Tuple, Var
 from ...ir.traverse import spine
-from ...translate.models.passed_models import annotated_definition
+from ...translate.calls.passed_models import annotated_definition
 from ...translate.translator import Translation
 from ...translate.types.number_places import Numbers, Parts, Recorded, together
 from ..values.structure import tensors

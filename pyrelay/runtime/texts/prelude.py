@@ -31,7 +31,7 @@ from ...ir.types import (
 from ...prelude.library import LIST, NAT, TREE, library, link
 from ...prelude.names import LibraryConstructor, LibraryFunction, library_value
 from ...prelude.values import List, Nat, Rose
-from ...translate.names.mentions import operator_function
+from ...translate.calls.mentions import operator_function
 from ...translate.source.definition import Definition, DerivedFunction, meaning
 from ...translate.translator import translate
 from ..border.places import Parameter

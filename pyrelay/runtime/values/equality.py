@@ -12,7 +12,7 @@ import torch
 from ...diagnostics.catalogue.call import NotComparable
 from ...diagnostics.diagnostic import RunError
 from ...prelude.values import List
-from ...translate.data.unions import is_data_class
+from ...translate.source.unions import is_data_class
 from .structure import parts
 from .text import describe
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import torch
 
 from ...prelude.values import List
-from ...translate.data.unions import is_data_class
+from ...translate.source.unions import is_data_class
 from .representation import maker, reader
 
 Chain: TypeAlias = tuple[Any, ...]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ...prelude.values import List, Present
-from ...translate.data.unions import is_data_class
+from ...translate.source.unions import is_data_class
 
 _LONG: Final = 128
 """How many bits an integer may have that an error shows."""

@@ -1,1 +1,1 @@
-"""Expressions and calls."""
+"""Calls of functions, and mentions of them as values."""

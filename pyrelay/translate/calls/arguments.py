@@ -10,8 +10,8 @@ from typing import Final, final
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...ir.expr import Binding, Expr, Var, is_atom
 from ...ir.traverse import let
-from ..context import Context
-from ..names.scope import nearest
+from ..program.context import Context
+from ..source.scope import nearest
 from ..subset.migration_hints import OF_ARGUMENTS, WITHOUT
 
 
@@ -51,7 +51,7 @@ def match_arguments(
     taken = {s.name for s in callee.slots[: callee.received]}
     names = [s.name for s in callee.slots]
     for keyword in call.keywords:
-        assert keyword.arg is not None, "the fence refuses **"
+        assert keyword.arg is not None, "the subset excludes **"
         if keyword.arg not in names:
             usual = OF_ARGUMENTS.get(keyword.arg)
             near = usual if usual in names else nearest(keyword.arg, names)

@@ -18,12 +18,12 @@ from ...ir.op import Param
 from ...ir.traverse import Steps
 from ...ir.types import DType, bool_, int64
 from ...operators.host.stream import next_element
-from ..context import Context, in_turn
-from ..control.streams import stream_of
-from ..models.optimizers import MAKERS, OptimizerUse, is_optimizer
-from ..names.scope import is_data, nearest
 from ..names.static import static_value
+from ..program.context import Context, in_turn
+from ..program.streams import stream_of
 from ..source.definition import meaning
+from ..source.optimizers import MAKERS, OptimizerUse, is_optimizer
+from ..source.scope import is_data, nearest
 
 
 def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) -> Steps[Any]:

@@ -14,20 +14,20 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, RefRead, Var
 from ...ir.traverse import Steps, let
 from ...ir.types import Type
-from ..context import Context, ModelParts, field_of
-from ..instances import function_operands
-from ..models.models import Instance
-from ..models.optimizers import STAND_IN, OptimizerUse
-from ..models.passed_models import model_arguments, pass_on
 from ..names.atoms import atom, into
-from ..names.environment import Bound, LocalFunction
-from ..names.mentions import implicit_values, mention, omitted, supplying
 from ..names.static import static_value
+from ..program.context import Context, ModelParts, field_of
+from ..program.derived import derived_signature
+from ..program.environment import Bound, LocalFunction
+from ..program.instances import function_operands
+from ..program.models import Instance
+from ..program.signature import Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, bottom, meaning
-from ..source.derived import derived_signature
-from ..source.signature import Signature
+from ..source.optimizers import STAND_IN, OptimizerUse
 from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
+from .mentions import implicit_values, mention, omitted, supplying
+from .passed_models import model_arguments, pass_on
 
 
 def definition_call(

@@ -12,7 +12,7 @@ from ...ir.traverse import Steps
 from ...ir.types import PRELUDE
 from ...prelude.library import fails, library
 from ...prelude.names import LibraryConstructor, LibraryFunction, LibraryValue
-from ..context import Context
+from ..program.context import Context
 from .arguments import Callee, Slot, in_order, match_arguments, require
 
 

@@ -7,8 +7,8 @@ import ast
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Expr
 from ...ir.traverse import Steps
-from ..context import Context, in_turn
 from ..names.residuals import residual_mention
+from ..program.context import Context, in_turn
 from ..source.residual import Residual
 from .arguments import Callee, Slot, match_arguments, require
 

@@ -15,9 +15,9 @@ from ...diagnostics.source import Span
 from ...ir.expr import Call, Constant, Expr, Tuple
 from ...ir.traverse import Steps
 from ...operators.host.text import format_
-from ..context import Context
-from ..names.scope import is_known
 from ..names.static import CONVERSIONS, static_value
+from ..program.context import Context
+from ..source.scope import is_known
 
 
 @final

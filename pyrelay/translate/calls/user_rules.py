@@ -15,9 +15,9 @@ from ...ir.constant import placeholder
 from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, Rule, Transform
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
-from ..context import Context
-from ..instances import function_operands
 from ..names.static import static_value
+from ..program.context import Context
+from ..program.instances import function_operands
 from ..source.definition import (
     DEFAULT_POLICY,
     POLICIES,

@@ -1,1 +1,1 @@
-"""Statements: sequences, branches, loops and matches."""
+"""Statements: assignments, branches and loops."""

@@ -12,12 +12,10 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
-from ..calls.subscripts import copied, fixed, read_place
-from ..calls.tables import BINARY
-from ..context import Context
-from ..data.optional_parts import inner_displays
-from ..instances import makes_site
-from ..lists.list_append import (
+from ..blocks.assumptions import open_constructed
+from ..blocks.blocks import Code
+from ..blocks.closures import note_lambdas
+from ..blocks.list_append import (
     assign_grown,
     bind_grown,
     extend_grown,
@@ -25,26 +23,28 @@ from ..lists.list_append import (
     hold_elements,
     hold_lists,
 )
+from ..blocks.nested_items import changes_own, is_nested, nested_item
+from ..blocks.optional_parts import inner_displays
+from ..blocks.subscripts import copied, fixed, read_place
+from ..blocks.targets import bind_target, item_of, owned_value, set_item
+from ..calls.passed_models import known_of, list_of, note_known
 from ..models.creation import created, created_place
 from ..models.listed_models import model_value
 from ..models.model_calls import pure_function
-from ..models.optimizers import STAND_IN, OptimizerUse
-from ..models.passed_models import known_of, list_of, note_known
 from ..models.records import arithmetic, gradient_at, record_at, records_of
 from ..models.updates import makes_optimizer, renew
 from ..names.alias_check import ELSEWHERE, Origin, items_assigned, origin, shared_by
-from ..names.assumptions import open_constructed
 from ..names.atoms import again, atom
-from ..names.closures import note_lambdas
-from ..names.environment import Bound, Holder, Static
-from ..names.flow import root_of
+from ..names.declared_types import declared_type
 from ..names.kept_functions import check_kept
 from ..names.static import static_value
+from ..program.context import Context
+from ..program.environment import Bound, Holder, Static
+from ..program.instances import makes_site
 from ..source.definition import meaning
-from ..types.declared_types import declared_type
-from .blocks import Code
-from .nested_items import changes_own, is_nested, nested_item
-from .targets import bind_target, item_of, owned_value, set_item
+from ..source.flow import root_of
+from ..source.optimizers import STAND_IN, OptimizerUse
+from ..subset.tables import BINARY
 
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:

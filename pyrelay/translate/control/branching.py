@@ -11,13 +11,13 @@ from typing import TypeAlias
 from ...diagnostics.source import Span
 from ...ir.expr import Binding, Expr, Flavour, LetBlock, Var
 from ...ir.traverse import Steps
-from ..context import Context
-from ..names.assumptions import know
-from ..names.environment import Unbound
-from ..names.flow import Branching, bodies
-from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, cursor
-from .cases import Arm, match_cases
-from .conditions import branch
+from ..blocks.assumptions import know
+from ..blocks.blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, cursor
+from ..blocks.cases import Arm, match_cases
+from ..blocks.conditions import branch
+from ..program.context import Context
+from ..program.environment import Unbound
+from ..source.flow import Branching, bodies
 from .loops import Block, bind_joined, head_span, join_function
 
 Straight: TypeAlias = Callable[[Context, Cursor | None, Code, Frame], Steps[None]]

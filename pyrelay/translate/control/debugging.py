@@ -9,11 +9,11 @@ from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Expr, Function, Var
 from ...ir.traverse import rewrite
 from ...operators.host.debugging import debug_line, debug_local
-from ..context import Context
-from ..lists.list_append import turned
-from ..names.environment import Bound, Static
-from ..names.mentions import value_of
-from .blocks import Code
+from ..blocks.blocks import Code
+from ..blocks.list_append import turned
+from ..calls.mentions import value_of
+from ..program.context import Context
+from ..program.environment import Bound, Static
 
 
 def source_functions(cx: Context, body: Expr) -> Expr:

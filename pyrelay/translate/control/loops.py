@@ -19,19 +19,19 @@ from ...ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, Tup
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, AdtType, Type
 from ...prelude.library import OPTION
-from ..context import Context
-from ..lists.list_append import hold_elements_of
-from ..models.passed_models import note_elements
+from ..blocks.assumptions import know
+from ..blocks.blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
+from ..blocks.conditions import branch, inside
+from ..blocks.iteration import Counts, Iteration, counting, read_iteration
+from ..blocks.list_append import hold_elements_of
+from ..blocks.targets import bind_target
+from ..calls.passed_models import note_elements
 from ..names.alias_check import aliased_in_loop, lists_aliased, lists_in
-from ..names.assumptions import know
-from ..names.environment import Bound, Holder, Unbound
-from ..names.flow import has_break, names_of
+from ..names.declared_types import closed_type, declared_type, is_optional
 from ..names.static import static_test
-from ..types.declared_types import closed_type, declared_type, is_optional
-from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
-from .conditions import branch, inside
-from .iteration import Counts, Iteration, counting, read_iteration
-from .targets import bind_target
+from ..program.context import Context
+from ..program.environment import Bound, Holder, Unbound
+from ..source.flow import has_break, names_of
 
 Loop: TypeAlias = ast.For | ast.While
 Block: TypeAlias = Callable[[Context, Cursor | None, Frame], Steps[Expr]]

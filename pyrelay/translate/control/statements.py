@@ -15,24 +15,24 @@ from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
 from ...operators.host.failing import check, fail
 from ...operators.host.text import stop
+from ..blocks.assumptions import assume
+from ..blocks.blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
+from ..blocks.closures import local_function, note_captures
+from ..blocks.conditions import condition, narrows, never
+from ..blocks.list_append import enter_grown
 from ..calls.attributes import static_argument
+from ..calls.mentions import unit
 from ..calls.strings import Text, read_text
-from ..context import Context
-from ..instances import NotSupplied
-from ..lists.list_append import enter_grown
 from ..lists.list_changes import assign_popped, change_list, is_change, takes_element
 from ..names.alias_check import list_names, only_lists
-from ..names.assumptions import assume
-from ..names.closures import local_function, note_captures
-from ..names.environment import Bound, LocalFunction, Static
-from ..names.flow import analyse, leaves, reads, statements_in
-from ..names.mentions import unit
 from ..names.static import static_test, static_value
+from ..program.context import Context
+from ..program.environment import Bound, LocalFunction, Static
+from ..program.instances import NotSupplied
 from ..source.definition import meaning
+from ..source.flow import analyse, leaves, reads, statements_in
 from .assignments import annotated, assign, augmented
-from .blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
 from .branching import join, leave
-from .conditions import condition, narrows, never
 from .debugging import note_line, note_locals
 from .loops import head_span, loop, tail_loop
 

@@ -1,1 +1,1 @@
-"""Dataclasses and unions as algebraic data types, and their values."""
+"""Dataclasses and unions as algebraic data types."""

@@ -43,14 +43,8 @@ from ...ir.types import (
 from ...operators.host.stream import STREAM_DATA
 from ...prelude.library import OPTION
 from ...prelude.names import CONSTRUCTORS
-from ..names.scope import MISSING, Guard
-from ..types.aliases import is_size, named_alias
-from ..types.annotation import AnnotationReader, NotAType, NotData
-from ..types.kinds import Kinds, Located, Uses, find_kinds, uses_of
-from ..types.number_places import Numbers, places_of
-from .data_class import Field, fields_of, place_of, refusal
-from .union_mistakes import not_classes, unnamed
-from .unions import (
+from ..source.scope import MISSING, Guard
+from ..source.unions import (
     Member,
     Namespace,
     Union,
@@ -66,6 +60,12 @@ from .unions import (
     with_none,
     without_members,
 )
+from ..types.aliases import is_size, named_alias
+from ..types.annotation import AnnotationReader, NotAType, NotData
+from ..types.kinds import Kinds, Located, Uses, find_kinds, uses_of
+from ..types.number_places import Numbers, places_of
+from .data_class import Field, fields_of, place_of, refusal
+from .union_mistakes import not_classes, unnamed
 
 
 @final

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, final
 
 from ...diagnostics.catalogue.data import NotADataType
 from ...diagnostics.source import Span
-from ..names.scope import MISSING
+from ..source.scope import MISSING
 from ..source.source import load_class
 
 

@@ -17,8 +17,8 @@ from typing import Any, Final, final
 
 from ...ir.dims import Dim
 from ..source.definition import Definition, Kind, Owner
+from ..source.unions import Namespace, Union, parameters
 from ..types.aliases import is_size
-from .unions import Namespace, Union, parameters
 
 
 class MethodKind(Enum):

@@ -9,7 +9,7 @@ from typing import Any
 from ...diagnostics.catalogue.data import BadUnion, UnnamedUnion
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
-from .unions import Member, Union, member_of, members_of
+from ..source.unions import Member, Union, member_of, members_of
 
 
 def not_classes(union: Union) -> Callable[[Span], Problem]:

@@ -18,15 +18,8 @@ from ...ir.expr import Call, Expr, GlobalVar, TupleGet, Var
 from ...ir.traverse import Steps
 from ...operators.host.loop import index_of
 from ...prelude.library import qualified
-from ..context import Context
-from ..control.blocks import Code
-from ..data.optional_parts import inner_displays
-from ..names.atoms import again, atom
-from ..names.environment import Bound, Holder
-from ..names.flow import CHANGES
-from ..names.kept_functions import check_kept
-from ..source.rewriting import is_pop
-from .list_append import (
+from ..blocks.blocks import Code
+from ..blocks.list_append import (
     bind_grown,
     empty_of,
     grown_value,
@@ -35,6 +28,13 @@ from .list_append import (
     longer,
     turned,
 )
+from ..blocks.optional_parts import inner_displays
+from ..names.atoms import again, atom
+from ..names.kept_functions import check_kept
+from ..program.context import Context
+from ..program.environment import Bound, Holder
+from ..source.flow import CHANGES
+from ..source.rewriting import is_pop
 from .lists import as_list
 from .ordering import sorted_list
 

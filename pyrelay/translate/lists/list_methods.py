@@ -7,8 +7,8 @@ import ast
 from ...diagnostics.catalogue.language import Unsupported
 from ...ir.expr import Call, Expr
 from ...ir.traverse import Steps
-from ..calls.tables import LIST_SEARCHES
-from ..context import Context
+from ..program.context import Context
+from ..subset.tables import LIST_SEARCHES
 
 
 def list_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:

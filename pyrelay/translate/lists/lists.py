@@ -22,17 +22,17 @@ from ...ir.expr import (
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN
 from ...prelude.library import qualified
-from ..context import Context, in_turn
-from ..control.blocks import Code
-from ..control.conditions import Continue, branch, condition
-from ..control.iteration import counting, read_iteration
-from ..control.targets import bind_target
-from ..data.optional_parts import element_type, inner_displays
+from ..blocks.blocks import Code
+from ..blocks.conditions import Continue, branch, condition
+from ..blocks.iteration import counting, read_iteration
+from ..blocks.list_append import empty_of, longer, turned
+from ..blocks.optional_parts import element_type, inner_displays
+from ..blocks.targets import bind_target
+from ..calls.passed_models import known_of, note_elements
 from ..models.listed_models import model_value
-from ..models.passed_models import known_of, note_elements
-from ..names.flow import names_of
 from ..names.kept_functions import check_kept
-from .list_append import empty_of, longer, turned
+from ..program.context import Context, in_turn
+from ..source.flow import names_of
 
 
 def display(cx: Context, node: ast.List) -> Steps[Expr]:

@@ -16,11 +16,11 @@ from ...operators.host.loop import is_before
 from ...operators.host.sizes import dim_size
 from ...operators.primitive.compare import less
 from ...prelude.library import qualified
-from ..context import Context
-from ..control.blocks import Code
-from ..control.iteration import as_function
+from ..blocks.blocks import Code
+from ..blocks.iteration import as_function
 from ..names.atoms import again, atom
 from ..names.static import static_value
+from ..program.context import Context
 from .lists import as_list
 
 Extreme = Literal["min", "max"]

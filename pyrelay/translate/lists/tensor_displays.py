@@ -15,7 +15,7 @@ from ...operators.primitive.create import zeros
 from ...operators.primitive.join import stack
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import attribute_value
-from ..context import Context, in_turn
+from ..program.context import Context, in_turn
 
 _TENSOR: Final = Callee(
     "tensor",

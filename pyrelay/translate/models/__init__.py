@@ -1,1 +1,1 @@
-"""Models in programs: their parameters, gradients and updates."""
+"""Models and transforms in programs: creation, calls, gradients and updates."""

@@ -17,14 +17,14 @@ from ...ir.op import Holder
 from ...ir.traverse import Steps, let, run
 from ...operators.composite.model import KEY_INIT, initial
 from ..calls.attributes import attribute_value, static_argument
-from ..context import Context
-from ..instances import complete_statics
 from ..names.atoms import again, atom, into
-from ..names.scope import nearest
 from ..names.static import static_value
+from ..program.context import Context
+from ..program.instances import complete_statics
+from ..program.models import Instance, ModelSpec, SubModelSpec, ValueSpec
+from ..program.optimizer_places import CreatedPlace
 from ..source.definition import Definition, Kind, meaning
-from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
-from .optimizer_places import CreatedPlace
+from ..source.scope import nearest
 from .tied_shapes import tied
 from .updates import fresh_memory
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from ...ir.expr import Expr
 from ...ir.traverse import Steps
-from ..calls.subscripts import item, read_place
-from ..context import Context, in_turn
-from ..control.blocks import Code
+from ..blocks.blocks import Code
+from ..blocks.subscripts import item, read_place
+from ..calls.passed_models import known_of
 from ..names.atoms import atom
-from ..names.environment import Bound
 from ..names.hidden import hidden_name
-from .passed_models import known_of
+from ..program.context import Context, in_turn
+from ..program.environment import Bound
 
 
 def model_value(cx: Context, node: ast.expr) -> Steps[Expr]:

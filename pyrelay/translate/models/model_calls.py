@@ -28,17 +28,17 @@ from ...ir.types import TypeVar
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import static_argument
 from ..calls.functions import explicit_parts, parameter_names
-from ..context import Context, ModelParts, field_of
-from ..instances import complete_statics, function_operands
-from ..names.environment import Bound, LocalFunction
-from ..names.mentions import implicit_values
-from ..names.scope import nearest
+from ..calls.mentions import implicit_values
+from ..calls.passed_models import model_named
 from ..names.static import static_value
-from ..program import ModelVar
+from ..program.context import Context, ModelParts, field_of
+from ..program.environment import Bound, LocalFunction
+from ..program.instances import complete_statics, function_operands
+from ..program.models import Instance, ModelSpec, SubModelSpec, no_state
+from ..program.program import ModelVar
 from ..source.definition import Definition, Kind, meaning
+from ..source.scope import nearest
 from ..subset.migration_hints import OF_VALUES
-from .models import Instance, ModelSpec, SubModelSpec, no_state
-from .passed_models import model_named
 from .supplied_models import supplied, with_models
 from .tied_shapes import tied
 

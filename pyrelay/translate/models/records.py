@@ -20,16 +20,16 @@ from ...operators.composite.optim import descend
 from ...operators.host.loop import map_leaves
 from ...operators.primitive.join import stack
 from ..calls.arguments import Callee, Slot, match_arguments, require
-from ..calls.gradients import only_differentiated
-from ..calls.tables import BINARY, UNARY
-from ..context import Context
+from ..calls.passed_models import annotated_definition, known_of, record_named
 from ..names.atoms import again, atom, into
-from ..names.environment import Bound
 from ..names.static import static_value
+from ..program.context import Context
+from ..program.environment import Bound
+from ..program.models import Instance
 from ..source.definition import Definition, meaning
+from ..subset.tables import BINARY, UNARY
 from ..types.number_places import Numbers, Recorded, parts_of
-from .models import Instance
-from .passed_models import annotated_definition, known_of, record_named
+from .gradients import only_differentiated
 from .updates import map_params, sgd_tree
 
 _SGD: Final = Callee(

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from ...ir.intrinsics import Intrinsic
-from ..data.families import methods_named
-from ..names.flow import all_statements, locals_of
-from ..names.scope import Scope, is_plain
-from ..program import Program
+from ..program.families import methods_named
+from ..program.program import Program
+from ..program.signature import Parameter
 from ..source.definition import Definition, DerivedFunction, Implicit, Kind, StaticValue, meaning
-from ..source.signature import Parameter
+from ..source.flow import all_statements, locals_of
+from ..source.scope import Scope, is_plain
 
 Supplied: TypeAlias = frozenset[Definition] | None
 """The models supplied where something stands; None for one that only its caller knows, which is

@@ -17,16 +17,16 @@ from ...diagnostics.source import Span
 from ...ir.constant import placeholder
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, RefCreate, RefRead, Tuple, Var
 from ...ir.traverse import Steps, let, post_order, run
+from ..blocks.closures import local_function
 from ..calls.functions import model_field, model_operand
-from ..context import Context, ModelParts, field_of
-from ..instances import function_operands
-from ..names.closures import local_function
-from ..names.environment import Bound, LocalFunction
-from ..names.flow import Nested, reads
-from ..names.mentions import implicit_values, lift
+from ..calls.mentions import implicit_values, lift
+from ..calls.passed_models import model_arguments, pass_on
 from ..names.static import static_value
+from ..program.context import Context, ModelParts, field_of
+from ..program.environment import Bound, LocalFunction
+from ..program.instances import function_operands
 from ..source.definition import Definition, Kind, meaning
-from .passed_models import model_arguments, pass_on
+from ..source.flow import Nested, reads
 
 T = TypeVar("T")
 

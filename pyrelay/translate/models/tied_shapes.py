@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.types import Substitution
-from ..context import Context
-from .models import Instance
+from ..program.context import Context
+from ..program.models import Instance
 
 
 def tied(

@@ -22,19 +22,19 @@ from ...operators.primitive.arithmetic import add
 from ...operators.primitive.create import zeros, zeros_like
 from ...operators.primitive.index import index
 from ...operators.primitive.join import stack
+from ..blocks.blocks import Code
 from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import optimizer_named
 from ..calls.functions import model_field
-from ..context import Context, field_of
-from ..control.blocks import Code
+from ..calls.passed_models import known_of, model_named, places_of
 from ..names.atoms import again, atom, into
-from ..names.environment import Bound, Static
 from ..names.hidden import hidden_name
 from ..names.static import static_value
+from ..program.context import Context, field_of
+from ..program.environment import Bound, Static
+from ..program.models import COUNT, LR, Instance, ModelSpec, SubModelSpec, values_of
 from ..source.definition import meaning
-from .models import COUNT, LR, Instance, ModelSpec, SubModelSpec, values_of
-from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
-from .passed_models import known_of, model_named, places_of
+from ..source.optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
 
 _UPDATE: Final = Callee(
     "update_model_params",

@@ -1,1 +1,1 @@
-"""The binding of each name at each place of a function."""
+"""Local names at each place of a function: static values, narrowing and aliases."""

@@ -16,9 +16,9 @@ from ...ir.expr import Var
 from ...ir.traverse import run
 from ...ir.types import AdtType
 from ...prelude.library import LIST
-from ..context import Context
-from .environment import Bound, Holder
-from .flow import (
+from ..program.context import Context
+from ..program.environment import Bound, Holder
+from ..source.flow import (
     all_statements,
     bound_by,
     changed_list,
@@ -26,8 +26,8 @@ from .flow import (
     root_of,
     statements_in,
 )
-from .scope import MISSING
-from .sharing import Called, Share, Sharing, shares, stored_by_call
+from ..source.scope import MISSING
+from ..source.sharing import Called, Share, Sharing, shares, stored_by_call
 from .static import static_value
 from .summaries import called, calls_in, summary, units_called
 

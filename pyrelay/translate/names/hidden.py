@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import final
 
-from ..context import Context
-from .environment import Bound
+from ..program.context import Context
+from ..program.environment import Bound
 
 
 @final

@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 
 from ...diagnostics.catalogue.names import CaptureInLoop
-from ..context import Context
-from .environment import Bound
-from .flow import Nested, reads
+from ..program.context import Context
+from ..program.environment import Bound
+from ..source.flow import Nested, reads
 
 
 def check_kept(cx: Context, node: ast.expr) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ..context import Context
-from .environment import Bound
+from ..program.context import Context
+from ..program.environment import Bound
 
 
 def entry_of(cx: Context, node: ast.expr) -> Bound | None:

@@ -17,10 +17,10 @@ from ...diagnostics.source import Span
 from ...ir.expr import BindPattern, ConstructorPattern, Pattern, Var, Wildcard
 from ...ir.types import UNKNOWN
 from ...prelude.library import OPTION
-from ..context import Context
 from ..data.data import DataConstructor
-from ..types.declared_types import field_type, may_be_none
-from .environment import Bound, Holder
+from ..program.context import Context
+from ..program.environment import Bound, Holder
+from .declared_types import field_type, may_be_none
 from .known_parts import entry_of, part_of
 
 Path: TypeAlias = tuple[str, ...]

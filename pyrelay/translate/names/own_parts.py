@@ -15,11 +15,11 @@ from typing import Final, NamedTuple
 from ...ir.op import Op, View
 from ...ir.types import AdtType, TensorType
 from ...prelude.library import LIST
-from ..context import Context
+from ..program.context import Context
+from ..program.environment import Holder
 from ..source.definition import meaning
+from ..source.flow import Compound, bodies, captures, names_of, reads, root_of
 from .alias_check import shows_list, stored_by, values_shared
-from .environment import Holder
-from .flow import Compound, bodies, captures, names_of, reads, root_of
 from .static import static_value
 
 _MADE: Final = "its parts may have aliases"

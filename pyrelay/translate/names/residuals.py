@@ -8,7 +8,7 @@ from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.module import Module
 from ...ir.rename import rename
 from ...prelude.library import library
-from ..context import Context
+from ..program.context import Context
 from ..source.residual import Residual
 
 

@@ -19,11 +19,11 @@ from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps, run
 from ...operators.captured import CAPTURED
 from ...prelude.names import library_value
-from ..context import Context
-from ..models.optimizers import Maker, OptimizerUse, Recipe
+from ..program.context import Context
+from ..program.environment import Bound, Static
 from ..source.definition import Definition, meaning
-from .environment import Bound, Static
-from .scope import MISSING, is_data, is_frozen_field, is_known, is_plain
+from ..source.optimizers import Maker, OptimizerUse, Recipe
+from ..source.scope import MISSING, is_data, is_frozen_field, is_known, is_plain
 
 
 def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static | None:

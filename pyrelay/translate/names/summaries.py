@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias, final
 
 from ...ir.traverse import Steps, run
 from ...ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
-from ..data.families import methods_named
-from ..program import Program
+from ..program.families import methods_named
+from ..program.program import Program
 from ..source.definition import Definition, meaning
-from .flow import (
+from ..source.flow import (
     captures,
     changed_list,
     locals_of,
@@ -25,8 +25,8 @@ from .flow import (
     reads,
     root_of,
 )
-from .scope import MISSING
-from .sharing import (
+from ..source.scope import MISSING
+from ..source.sharing import (
     FRESH,
     Called,
     Share,

@@ -1,1 +1,1 @@
-"""The text, the signature and the guards of a decorated function."""
+"""Python source as a script has it: definitions, captured names, unions and optimisers."""

@@ -24,14 +24,14 @@ from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Differentiation, Options, Rule
 from ...ir.op import Op
 from ...ir.transforms import NARROW
-from ..data.unions import names_data
-from ..names.flow import all_statements, bound_by, locals_of, nested_in, parameters_of
 from ..subset.constructs import mistakes
+from .flow import all_statements, bound_by, locals_of, nested_in, parameters_of
 from .rewriting import rewritten
 from .source import FunctionSource, load_source
+from .unions import names_data
 
 if TYPE_CHECKING:
-    from ..models.optimizers import OptimizerUse
+    from .optimizers import OptimizerUse
 
 StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | OptimizerUse | None"
 """The values that a static parameter may have."""

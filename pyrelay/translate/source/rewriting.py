@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias, TypeVar, final
 
 from ...ir.traverse import Steps, run
-from ..names.flow import root_of
+from .flow import root_of
 from .loop_else import without_else
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile, Span
-from ..names.flow import all_statements, inner_statements
+from .flow import all_statements, inner_statements
 
 if TYPE_CHECKING:
     from ...diagnostics.catalogue.language import NoSource, SourceChanged

@@ -1,1 +1,1 @@
-"""Which Python is the language, and what to write instead of the rest."""
+"""Which Python is the language, its meaning as operators, and hints for the rest."""

@@ -1,4 +1,4 @@
-"""The fence: which Python is the language, construct by construct, and what to write instead.
+"""The subset: which Python is the language, construct by construct, and what to write instead.
 
 Applied to the syntax tree of a function before names and types are looked at, so its mistakes are
 found where a function is decorated. What the tables do not refuse, `statements` and `expressions`

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ... import annotations as written
 from ...ir.dims import Dim
 from ...ir.types import UNKNOWN, Substitution, Type, TypeVar, dim_names, subtypes
-from ..data.unions import Evaluate, is_named_alias, members_of, names_nothing, parameters
+from ..source.unions import Evaluate, is_named_alias, members_of, names_nothing, parameters
 
 
 class Reader(Protocol):

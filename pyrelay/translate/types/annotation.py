@@ -50,8 +50,8 @@ from ...ir.types import (
 )
 from ...prelude.library import LIST
 from ...prelude.names import TYPES as LIBRARY_TYPES
-from ..names.scope import nearest
 from ..source.definition import meaning
+from ..source.scope import nearest
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
 from .annotation_values import ITERABLE_WAY, evaluate, reason
 from .number_places import MARKS, TUPLE_MARK, Numbers, Recorded, places_of

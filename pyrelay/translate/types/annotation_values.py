@@ -10,8 +10,8 @@ from typing import Any, Final, final
 
 from ... import annotations as written
 from ...ir.dims import Dim
-from ..data.unions import NEVER
 from ..source.definition import Definition, meaning
+from ..source.unions import NEVER
 
 
 def evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:

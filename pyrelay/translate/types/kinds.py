@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, final
 from ... import annotations as written
 from ...ir.dims import Dim
 from ...ir.types import Kind
-from ..data.unions import Evaluate, Union, parameters
+from ..source.unions import Evaluate, Union, parameters
 from .aliases import abbreviation, is_size
 
 Located: TypeAlias = "tuple[Union, Mapping[Any, Any]]"

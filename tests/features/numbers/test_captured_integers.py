@@ -11,7 +11,7 @@ import torch
 import pyrelay
 from pyrelay import Float, Int, Tensor, relay, relay_model
 from pyrelay.operators.captured import CapturedInteger
-from pyrelay.translate.names.scope import Scope
+from pyrelay.translate.source.scope import Scope
 
 K = 2
 SIZE = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from pyrelay.translate.names.flow import analyse, locals_of, reads
+from pyrelay.translate.source.flow import analyse, locals_of, reads
 
 
 def parsed(text: str) -> list[ast.stmt]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pyrelay import Float, relay
-from pyrelay.translate.names.scope import MISSING, Guard, Scope, is_data, nearest
-from pyrelay.translate.source.guards import checker
+from pyrelay.translate.program.program.guards import checker
+from pyrelay.translate.source.scope import MISSING, Guard, Scope, is_data, nearest
 from pyrelay.translate.translator import translate
 
 RATE = 0.5

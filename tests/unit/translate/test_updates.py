@@ -7,8 +7,8 @@ from typing import Any
 from pyrelay import Dim, Float, Model, Optimizer, Tensor, relay, relay_model
 from pyrelay.infer import infer
 from pyrelay.ir.types import UNIT, UNKNOWN, RefType, TupleType, Type
-from pyrelay.translate.models.optimizers import AdamRule, OptimizerUse, SGDRule
 from pyrelay.translate.source.definition import ModelUse, meaning
+from pyrelay.translate.source.optimizers import AdamRule, OptimizerUse, SGDRule
 from pyrelay.translate.translator import Translation, translate
 
 N = Dim("N")

@@ -1,0 +1,1 @@
+"""Expressions, and calls of anything that Python can call."""

@@ -1,0 +1,1 @@
+"""The program under translation: its functions, their signatures, and the models they mention."""

@@ -1,0 +1,74 @@
+"""Signatures of what transforms make of relay functions outside of compiled code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir.derived_types.batch_dims import NoBatch, with_batch
+from ...ir.derived_types.differentiable import is_differentiable
+from ...ir.dims import Dim
+from ...ir.expr import Batching
+from ...ir.names import Names
+from ...ir.types import TupleType, TypeVar, dim_names
+from ..source.definition import Definition, DerivedFunction
+from ..types.number_places import gradient_of, together
+from .signature import Parameter, Signature
+
+
+def derived_signature(mentioned: Definition | DerivedFunction, base: Signature) -> Signature:
+    """Return the signature of a function from that of the definition at the bottom."""
+    layers: list[DerivedFunction] = []
+    while isinstance(mentioned, DerivedFunction):
+        layers.append(mentioned)
+        mentioned = mentioned.base
+    for layer in reversed(layers):
+        if layer.rule.takes_tangents:
+            base = _of_tuples(layer, base)
+        elif isinstance(layer.options, Batching):
+            base = _of_batches(layer.options, base)
+    return base
+
+
+def _of_batches(options: Batching, base: Signature) -> Signature:
+    """Return the signature of a function of batches. Axes that do not fit are left to inference,
+    which reports them."""
+    own = base.explicit
+    sizes = Names(n for p in own for n in dim_names(p.ty))
+    size = Dim.of(sizes.fresh("batch"))
+    try:
+        axes = options.axes(len(own))
+        batches = {
+            p.name: replace(p, ty=with_batch(p.ty, a, size, {}), numbers=None)
+            for p, a in zip(own, axes, strict=True)
+        }
+    except (ValueError, NoBatch):
+        return base
+    return replace(base, parameters=tuple(batches.get(p.name, p) for p in base.parameters))
+
+
+def _of_tuples(layer: DerivedFunction, base: Signature) -> Signature:
+    """Return the signature of a function of two tuples: the arguments, and their tangents."""
+    own = base.explicit
+    moved = [p for p in own if _is_moved(p, layer)]
+    span = layer.definition.source.head
+    primals = Parameter(
+        "primals",
+        TupleType(tuple(p.ty for p in own)),
+        span,
+        numbers=together(p.numbers for p in own),
+    )
+    tangents = Parameter(
+        "tangents",
+        TupleType(tuple(p.ty for p in moved)),
+        span,
+        numbers=together(gradient_of(p.numbers) for p in moved),
+    )
+    rest = (p for p in base.parameters if p not in own)
+    return replace(base, parameters=(primals, tangents, *rest))
+
+
+def _is_moved(parameter: Parameter, layer: DerivedFunction) -> bool:
+    """Return whether a function is differentiated in a parameter."""
+    if layer.wrt is not None:
+        return parameter.name in layer.wrt
+    return is_differentiable(parameter.ty) or isinstance(parameter.ty, TypeVar)
