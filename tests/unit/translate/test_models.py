@@ -7,7 +7,7 @@ from typing import Any
 
 from pyrelay import Dim, Float, Model, Tensor, relay, relay_model
 from pyrelay.ir.op import Holder, Init
-from pyrelay.translate.program.program.models import ModelSpec, SubModelSpec
+from pyrelay.translate.program.models import ModelSpec, SubModelSpec
 from pyrelay.translate.source.definition import ModelUse
 from pyrelay.translate.translator import Translation, translate
 

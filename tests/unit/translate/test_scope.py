@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyrelay import Float, relay
-from pyrelay.translate.program.program.guards import checker
+from pyrelay.translate.program.guards import checker
 from pyrelay.translate.source.scope import MISSING, Guard, Scope, is_data, nearest
 from pyrelay.translate.translator import translate
 
