@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import Enum
 from itertools import zip_longest
-from typing import Any, Final, TypeAlias, assert_never, final
+from typing import Any, Final, TypeAlias, assert_never, final, get_args
 
 from .dims import Dim
 from .expr import (
@@ -21,31 +22,23 @@ from .expr import (
     Call,
     Callee,
     Clause,
-    Constant,
     Constructor,
     ConstructorPattern,
     Expr,
     Flavour,
     Function,
     GlobalVar,
-    If,
     LetBlock,
     LiteralPattern,
-    Match,
     Pattern,
-    RefCreate,
-    RefRead,
-    RefWrite,
     TensorData,
-    Transform,
-    Tuple,
-    TupleGet,
     TuplePattern,
     Var,
     Wildcard,
 )
 from .module import AdtDef, Module
 from .op import Op
+from .transforms import Batching, Differentiation
 from .types import DType, FnType, Type, TypeParam, TypeVar, map_type
 
 
@@ -84,21 +77,11 @@ class _Free:
 Token: TypeAlias = "str | _Free | Op | Type | TensorData | None"
 _Work: TypeAlias = "Expr | Pattern | Binding | Clause | _Bound | _Scope | Token"
 """An item of the stack: a part to walk, a scope to restore, or a token to yield."""
-_Node: TypeAlias = (
-    GlobalVar
-    | Constant
-    | Call
-    | Tuple
-    | TupleGet
-    | LetBlock
-    | If
-    | Match
-    | Constructor
-    | RefCreate
-    | RefRead
-    | RefWrite
-    | Transform
-)
+_OWN: Final = {
+    node: tuple(f.name for f in fields(node) if f.name not in ("ty", "span"))
+    for node in get_args(Expr)
+}
+"""The fields of a node that say what it computes, in order."""
 
 
 def _text(token: Token) -> str:
@@ -242,53 +225,30 @@ class _Stream:
             outer,
         )
 
-    def _node(self, expr: _Node) -> tuple[_Work, ...]:  # noqa: C901  one case per kind of node
+    def _node(self, expr: Expr) -> tuple[_Work, ...]:
         match expr:
             case Call(callee, args):
                 return (f"call {len(args)}", *_callee(callee), *args, *self._static(expr))
-            case Constant(value):
-                return ("constant", value if isinstance(value, TensorData) else _literal(value))
-            case Tuple(fields):
-                return (f"tuple {len(fields)}", *fields)
-            case TupleGet(value, index):
-                return (f"get {index}", value)
             case LetBlock(bindings, body, flavour) if flavour is Flavour.REC:
                 bound = (_Bound(b.var) for b in bindings)
                 values = (b.value for b in bindings)
                 return (f"rec {len(bindings)}", *bound, *values, body)
-            case LetBlock(bindings, body, flavour):
-                return (f"{flavour.value} {len(bindings)}", *bindings, body)
-            case If(condition, then, otherwise):
-                return ("if", condition, then, otherwise)
-            case Match(value, clauses, partial):
-                return (f"match {len(clauses)} {partial}", value, *clauses)
-            case GlobalVar(name):
-                return (f"global {name}",)
-            case Constructor(adt, name):
-                return (f"constructor {adt} {name}",)
-            case RefCreate(value):
-                return ("ref", value)
-            case RefRead(ref):
-                return ("ref_read", ref)
-            case RefWrite(ref, value):
-                return ("ref_write", ref, value)
-            case Transform(rule, function, options, captures):
-                text = f"transform {rule.value} {options!r} {captures} {expr.policy!r}"
-                return (text, function, *expr.rules)
-            case other:
-                assert_never(other)
+            case _:
+                own = tuple(getattr(expr, name) for name in _OWN[type(expr)])
+                return (type(expr).__name__, *self._data(own))
 
     def _static(self, call: Call) -> tuple[_Work, ...]:
         """Return the attributes, by name, and the type arguments of a call."""
         found: list[_Work] = [f"attrs {sorted(call.attrs)!r}"]
         for name in sorted(call.attrs):
-            found += self._attr(call.attrs[name])
+            found += self._data(call.attrs[name])
         for arg in call.type_args:
             found.append(f"dim {self._scope.dim(arg)}" if isinstance(arg, Dim) else None)
             found += () if isinstance(arg, Dim) else (self._scope.type(arg),)
         return tuple(found)
 
-    def _attr(self, value: Any) -> Iterator[_Work]:
+    def _data(self, value: Any) -> Iterator[_Work]:
+        """Return what an attribute or a field consists of, nested tuples opened."""
         pending: list[Any] = [value]
         while pending:
             item = pending.pop()
@@ -302,8 +262,12 @@ class _Stream:
                     yield f"dtype {item.name}"
                 case bool() | int() | float() | str() | None:
                     yield _literal(item)
+                case Enum() | Differentiation() | Batching():
+                    yield repr(item)
+                case _ if isinstance(item, Expr | Binding | Clause | TensorData):
+                    yield item
                 case _:
-                    yield item if isinstance(item, Expr) else self._scope.type(item)
+                    yield self._scope.type(item)
 
 
 def _callee(callee: Callee) -> tuple[_Work, ...]:
