@@ -201,20 +201,24 @@ def linearize(f: Any, wrt: Wrt = None) -> Any:
     return _derived(Rule.LINEARIZE, f, wrt, has_aux=False)
 
 
-def specialise(f: Any, /, **static: Any) -> Specialised | SpecialisedOfModels:
+def specialise(
+    f: Any, /, *, fast_math: bool | None = None, **static: Any
+) -> Specialised | SpecialisedOfModels:
     """Return a relay function without the parameters that are fixed: `specialise(f, n=3)(x)` has
     the value of `f(x, n=3)`, and its program is what is left of that of `f`.
 
     Fixed can be numbers, bools, strings, tensors, tuples, lists, data and relay functions. What
     they decide is run once, here: branches, matches, loops of known length, calls of functions that
     are passed. Tensors of more than a kilobyte, or that require a gradient, are not copied into the
-    program. See Jones, Gomard and Sestoft, "Partial Evaluation and Automatic Program Generation",
-    1993. Fixed to the same numbers, texts, functions and data again, it is the same function.
+    program. Fixed to the same numbers, texts, functions and data again, it is the same function.
+    With `fast_math`, a sum with zero is its other operand: -0.0 becomes 0.0 in places.
     Raises CheckError for a name that is no parameter and for what cannot be fixed, RunError
     for a value of another type.
     """
+    if isinstance(f, ModuleFunction | Specialised):
+        return f.with_fixed(static, fast_math=fast_math)
     runner_of(f, "relay.specialise")
-    return specialised(f.__relay__, static, f.specialised)
+    return specialised(f.__relay__, static, f.specialised, fast_math=fast_math)
 
 
 def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:

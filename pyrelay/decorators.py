@@ -355,11 +355,13 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
     return api.function(module, name)
 
 
-def _specialise(f: Any, /, **static: Any) -> Specialised | SpecialisedOfModels:
+def _specialise(
+    f: Any, /, *, fast_math: bool | None = None, **static: Any
+) -> Specialised | SpecialisedOfModels:
     """Return a relay function with arguments fixed, partially evaluated; see `api.specialise`."""
     from . import api  # brings in the runtime
 
-    return api.specialise(f, **static)
+    return api.specialise(f, fast_math=fast_math, **static)
 
 
 def _implicit(name: str, annotation: Any, default: Any = MISSING) -> Any:

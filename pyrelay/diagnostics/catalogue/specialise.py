@@ -59,3 +59,28 @@ class NotFixed:
             primary=Label(self.span, f"it {self.why}"),
             help="fix numbers, bools, strings, tensors, tuples, data or relay functions",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NameOfOption:
+    """A parameter has the name of an option of `relay.specialise`.
+
+    `relay.specialise(f, fast_math=True)` could fix the parameter `fast_math` of `f` or ask for the
+    laws that hold of real numbers only, so it does neither. Without the option the function is
+    specialised in its other parameters.
+    """
+
+    span: Span
+    function: str
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL352",
+            title=f"`{self.name}` is a parameter of `{self.function}` and an option of"
+            " relay.specialise",
+            primary=Label(self.span, f"it has a parameter `{self.name}`"),
+            help="rename the parameter, or specialise a function that passes it:"
+            f" `def g(x): return {self.function}(x, {self.name}=True)`",
+        )

@@ -31,15 +31,21 @@ class Fixing:
     function: Definition | DerivedFunction
     statics: Mapping[str, Any]
     values: Mapping[str, Any]
+    fast_math: bool
     tensors: tuple[torch.Tensor, ...] = ()
 
     @classmethod
     def of(
-        cls, function: Definition | DerivedFunction, statics: Mapping[str, Any], values: Any
+        cls,
+        function: Definition | DerivedFunction,
+        statics: Mapping[str, Any],
+        values: Mapping[str, Any],
+        *,
+        fast_math: bool,
     ) -> tuple[Fixing, Translation]:
         """Return the fixing of a function, and the specialised program for models as they are
         annotated. Raises CheckError and RunError."""
-        made = cls(function, statics, values)
+        made = cls(function, statics, values, fast_math)
         translation, tensors = made._applied(translated(function, statics, [], []))
         return replace(made, tensors=tensors), translation
 
@@ -59,7 +65,9 @@ class Fixing:
 
     def _applied(self, translation: Translation) -> tuple[Translation, tuple[torch.Tensor, ...]]:
         name = bottom(self.function).name
-        module, entry, _, tensors = residual_program(name, translation, self.values)
+        module, entry, _, tensors = residual_program(
+            name, translation, self.values, fast_math=self.fast_math
+        )
         left = self.left(translation.signature)
         hidden = tuple(Parameter(v.name, v.ty, v.span) for v in tensors if v.ty is not None)
         made = replace(

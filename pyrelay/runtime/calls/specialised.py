@@ -7,18 +7,19 @@ at each call.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...diagnostics.catalogue.call import WrongCall
-from ...diagnostics.catalogue.specialise import NoSuchParameter, NotFixed
+from ...diagnostics.catalogue.specialise import NameOfOption, NoSuchParameter, NotFixed
 from ...diagnostics.diagnostic import CheckError, Report, RunError
+from ...diagnostics.source import Span
 from ...ir.expr import Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
-from ...ir.types import ITERABLE, RefType, subtypes
+from ...ir.types import ITERABLE, RefType, Type, subtypes
 from ...prelude.values import List
 from ...translate.program.derived import derived_signature
 from ...translate.program.guards import checker
@@ -45,7 +46,7 @@ from .direct import Call, Direct, Uses, direct_call
 from .parameters import signature_of
 from .programs import translated
 from .specialised_of_models import SpecialisedOfModels
-from .specialising import residual_program
+from .specialising import residual_at, residual_program
 
 if TYPE_CHECKING:
     import torch
@@ -146,8 +147,7 @@ class Specialised(Inspected):
 
     @cached_property
     def __signature__(self) -> inspect.Signature:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(p.name, kind) for p in self._params])
+        return signature_by_names(self._params)
 
     def _values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         try:
@@ -156,6 +156,10 @@ class Specialised(Inspected):
             head = self._given.functions[self._entry_name].span
             raise RunError(WrongCall(self.__name__, head, str(error))) from None
         return (*bound.args, *self._tensors)
+
+    def with_fixed(self, static: Mapping[str, Any], *, fast_math: bool | None) -> Specialised:
+        """Return the function with further arguments fixed. Raises CheckError and RunError."""
+        return with_fixed(self.__name__, self.program, static, self._tensors, fast_math=fast_math)
 
     def transformed(
         self, rule: Rule, options: Options, wrt: tuple[str, ...] | None = None
@@ -193,19 +197,57 @@ _MOST_PARTS: Final = 10_000
 
 
 def specialise(
-    function: Definition | DerivedFunction, static: Mapping[str, Any], known: Known
+    function: Definition | DerivedFunction,
+    static: Mapping[str, Any],
+    known: Known,
+    *,
+    fast_math: bool | None,
 ) -> Specialised | SpecialisedOfModels:
     """Return a function with some arguments fixed, partially evaluated: the same object each time
     that numbers, texts, functions and data of these are fixed. Raises CheckError and RunError."""
     key = _key(static)
     if key is None:
-        return _specialise(function, static)[1]
+        return _specialise(function, static, fast_math)[1]
+    key = (fast_math, *key)
     found = known.get(key)
     if found is None or not found[0]():
         if len(known) >= _MOST_KNOWN:
             del known[next(iter(known))]
-        found = known[key] = _specialise(function, static)
+        found = known[key] = _specialise(function, static, fast_math)
     return found[1]
+
+
+def with_fixed(
+    name: str,
+    program: Program,
+    static: Mapping[str, Any],
+    tensors: tuple[torch.Tensor, ...] = (),
+    *,
+    fast_math: bool | None,
+) -> Specialised:
+    """Return the function of a program with some arguments fixed, partially evaluated. `tensors`
+    are the arguments for its last parameters. Raises CheckError and RunError."""
+    params = program.function.params
+    places = {p.name: place for place, p in enumerate(params[: len(params) - len(tensors)])}
+    _expect_names(name, program.function.span, tuple(places), static, fast_math)
+    for parameter in params:
+        if parameter.name in static and _changes(type_of(parameter)):
+            raise CheckError(NotFixed(parameter.span, name, parameter.name, _CONTENT))
+    values = {places[n]: value for n, value in static.items()}
+    values |= dict(enumerate(tensors, len(places)))
+    parameters = [Parameter(p.name, type_of(p), p.span) for p in params]
+    left = residual_at(name, program, parameters, values, fast_math=bool(fast_math))
+    module, entry, data, kept = left
+    return Specialised(name, module, entry, data, tuple(kept.values()))
+
+
+def signature_by_names(params: Sequence[Var]) -> inspect.Signature:
+    """Return the signature of a call that passes parameters, by name if all names are Python's."""
+    names = [p.name if p.name.isidentifier() else f"p{i}" for i, p in enumerate(params)]
+    has_names = all(p.name.isidentifier() for p in params)
+    kinds = inspect.Parameter
+    kind = kinds.POSITIONAL_OR_KEYWORD if has_names else kinds.POSITIONAL_ONLY
+    return inspect.Signature([inspect.Parameter(name, kind) for name in names])
 
 
 def _key(static: Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -232,17 +274,16 @@ def _key(static: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return tuple(found)
 
 
-def _specialise(function: Definition | DerivedFunction, static: Mapping[str, Any]) -> Made:
+def _specialise(
+    function: Definition | DerivedFunction, static: Mapping[str, Any], fast_math: bool | None
+) -> Made:
     definition = bottom(function)
     if definition.kind is Kind.MODEL:
         why = "is a model; specialise a function that calls it"
         raise CheckError(NotFixed(definition.source.head, function.name, "", why))
     declared = derived_signature(function, signature_of(definition))
     names = [p.name for p in declared.parameters]
-    for name in static:
-        if name not in names:
-            head = definition.source.head
-            raise CheckError(NoSuchParameter(head, function.name, name, tuple(names)))
+    _expect_names(function.name, definition.source.head, names, static, fast_math)
     for parameter in declared.parameters:
         if parameter.name in static:
             _expect_fixable(function.name, parameter)
@@ -251,15 +292,33 @@ def _specialise(function: Definition | DerivedFunction, static: Mapping[str, Any
     inside: dict[str, Any] = {n: f for n, f in parts.items() if f is not None}
     inside |= {n: v for n, v in static.items() if n in known}
     values = {n: v for n, v in static.items() if n not in inside}
+    is_fast = bool(fast_math)
     if any(p.of is not None for p in declared.parameters):
-        return _always, SpecialisedOfModels(function, inside, values)
+        return _always, SpecialisedOfModels(function, inside, values, fast_math=is_fast)
     translation = translated(function, inside, [], [])
     if translation.implicit:
-        return _always, SpecialisedOfModels(function, inside, values)
-    module, entry, data, tensors = residual_program(function.name, translation, values)
+        return _always, SpecialisedOfModels(function, inside, values, fast_math=is_fast)
+    left = residual_program(function.name, translation, values, fast_math=is_fast)
+    module, entry, data, tensors = left
     numbers = translation.numbers.result
     made = Specialised(function.name, module, entry, data, tuple(tensors.values()), numbers)
     return checker(translation.guards), made
+
+
+def _expect_names(
+    function: str,
+    head: Span,
+    names: Sequence[str],
+    static: Mapping[str, Any],
+    fast_math: bool | None,
+) -> None:
+    """Stop at a name that no parameter has, and at an option that could be a parameter. Raises
+    CheckError."""
+    for name in static:
+        if name not in names:
+            raise CheckError(NoSuchParameter(head, function, name, tuple(names)))
+    if fast_math is not None and "fast_math" in names:
+        raise CheckError(NameOfOption(head, function, "fast_math"))
 
 
 def _expect_fixable(function: str, parameter: Declared) -> None:
@@ -267,10 +326,15 @@ def _expect_fixable(function: str, parameter: Declared) -> None:
     if parameter.of is not None:
         why = "is a model, whose parameters change with each update"
         raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
-    changes = any(isinstance(t, RefType) or t == ITERABLE for t in subtypes(parameter.ty))
-    if parameter.static is None and changes:
-        why = "is a reference or a stream, whose content changes from call to call"
-        raise CheckError(NotFixed(parameter.span, function, parameter.name, why))
+    if parameter.static is None and _changes(parameter.ty):
+        raise CheckError(NotFixed(parameter.span, function, parameter.name, _CONTENT))
+
+
+_CONTENT: Final = "is a reference or a stream, whose content changes from call to call"
+
+
+def _changes(ty: Type) -> bool:
+    return any(isinstance(part, RefType) or part == ITERABLE for part in subtypes(ty))
 
 
 def _always() -> bool:

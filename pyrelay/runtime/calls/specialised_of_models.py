@@ -29,11 +29,13 @@ class SpecialisedOfModels(Inspected):
         function: Definition | DerivedFunction,
         statics: Mapping[str, Any],
         values: Mapping[str, Any],
+        *,
+        fast_math: bool,
     ) -> None:
         """Specialise the program for models as they are annotated. Raises CheckError, RunError."""
         self.__name__: str = function.name
         self._function: Final = function
-        self._fixing, translation = Fixing.of(function, statics, values)
+        self._fixing, translation = Fixing.of(function, statics, values, fast_math=fast_math)
         self.runner: Final = Runner(function, self._fixing, translation)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -39,6 +39,7 @@ from ..border.places import Parameter
 from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..calls.compiled import CacheInfo
 from ..calls.describing import may_join
+from ..calls.specialised import Specialised, signature_by_names, with_fixed
 from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
 from ..compile.show import Inspected
@@ -217,6 +218,11 @@ class ModuleFunction(Inspected):
         )
         return self._transforms.setdefault(how, made)
 
+    def with_fixed(self, static: Mapping[str, Any], *, fast_math: bool | None) -> Specialised:
+        """Return the function with some arguments fixed, partially evaluated. Raises CheckError
+        and RunError."""
+        return with_fixed(self.__name__, self.program, static, fast_math=fast_math)
+
     def _at_types(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
         """Return the function at the types of its arguments, where it leaves types open and what is
         differentiated has to look into them."""
@@ -286,14 +292,7 @@ class ModuleFunction(Inspected):
 
     @cached_property
     def _signature(self) -> inspect.Signature:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        if not all(p.name.isidentifier() for p in self._function.params):
-            kind = inspect.Parameter.POSITIONAL_ONLY
-        names = [
-            p.name if p.name.isidentifier() else f"p{i}"
-            for i, p in enumerate(self._function.params)
-        ]
-        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
+        return signature_by_names(self._function.params)
 
 
 def reached(module: Module, entry: str) -> Module:

@@ -366,3 +366,59 @@ def test_a_function_fixed_again_reads_captured_names_again(
     assert relay.specialise(scaled, n=2)(1.0) == 4.0
     monkeypatch.setitem(globals(), "RATE", 3.0)
     assert relay.specialise(scaled, n=2)(1.0) == 9.0
+
+
+def test_zeros_are_left_out_of_sums_under_fast_math() -> None:
+    w, x = torch.tensor([2.0, -0.0]), torch.tensor([3.0, 1.0])
+    exact, fast = (relay.specialise(affine, b=0.0, fast_math=f) for f in (False, True))
+    assert calls(exact) == ["multiply", "add"]
+    assert calls(fast) == ["multiply"]
+    assert torch.signbit(fast(w, x)).tolist() == [False, True], "the sum with zero would be 0.0"
+    torch.testing.assert_close(fast(w, x), exact(w, x))
+    assert fast is relay.specialise(affine, b=0.0, fast_math=True)
+
+
+@relay
+def options_of_its_own(x: Float, fast_math: bool) -> Float:
+    return x + 0.0 if fast_math else x
+
+
+def test_a_parameter_with_the_name_of_an_option_is_passed() -> None:
+    assert relay.specialise(options_of_its_own, x=2.0)(fast_math=True) == 2.0
+    for f in (options_of_its_own, relay.specialise(options_of_its_own)):
+        with pytest.raises(CheckError, match="RL352"):
+            relay.specialise(f, x=2.0, fast_math=True)
+
+
+def test_what_is_left_is_specialised_again() -> None:
+    b, w = torch.ones(()), torch.full((1000,), 2.0)  # `w` stays an argument
+    of_x = relay.specialise(relay.specialise(affine, w=w), b=b)
+    assert calls(of_x) == ["multiply", "add"]
+    torch.testing.assert_close(of_x(w), w * w + 1.0)
+    assert relay.specialise(of_x, x=w)().shape == (1000,)
+    with pytest.raises(CheckError, match="RL350"):
+        relay.specialise(of_x, w=w)
+
+
+TEXT = """#[version = "0.0.5"]
+def @power(%x: float32, %n: int32) -> float32 {
+  if (%n == 0) { 1f } else { %x * @power(%x, %n - 1) } }
+def @first[A](%p: (A, A), %last: bool) -> A { if (%last) { %p.1 } else { %p.0 } }
+def @written(%r: ref(float32), %x: float32) { ref_write(%r, %x) }
+"""
+
+
+def test_functions_of_a_text_are_specialised() -> None:
+    module = relay.parse(TEXT)
+    cube = relay.specialise(module["power"], n=3)
+    assert calls(cube) == ["multiply", "multiply"]
+    assert (cube(2.0), relay.grad(cube)(2.0)) == (8.0, 12.0)
+    assert relay.specialise(relay.grad(module["power"], wrt="x"), n=3)(2.0) == 12.0
+    assert relay.specialise(module["first"], last=True)((1.0, 2.0)) == 2.0
+    for name, fixed, code in (
+        ("power", {"m": 3}, "RL350"),
+        ("written", {"r": 2.0}, "RL351"),
+        ("power", {"n": "three"}, "RL55"),
+    ):
+        with pytest.raises((CheckError, RunError), match=code):
+            relay.specialise(module[name], **fixed)
