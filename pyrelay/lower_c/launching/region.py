@@ -7,6 +7,7 @@ whether its arguments have the shapes that it is for.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, final
 
@@ -27,6 +28,16 @@ _MOST_SHAPES: Final = 256
 """A region keeps what follows from so many combinations of shapes and strides at most."""
 
 Callee: TypeAlias = Callable[..., Any]
+
+
+class _Local(threading.local):
+    """Whether the region that a thread runs is called for the first time: its kernels are going to
+    be built with it, so that none is built alone because it stands there twice."""
+
+    is_first = False
+
+
+_LOCAL: Final = _Local()
 
 
 @final
@@ -66,8 +77,14 @@ class RegionCall:
 
     def _first(self, *args: Any) -> Any:
         """Return the result of the first call, which builds nothing."""
+        if _LOCAL.is_first:
+            return self._plain(*args)
         self._latest = self._looked_up
-        return self._plain(*args)
+        _LOCAL.is_first = True
+        try:
+            return self._plain(*args)
+        finally:
+            _LOCAL.is_first = False
 
     def _looked_up(self, *args: Any) -> Any:
         """Return the result by the function for the shapes of the arguments."""

@@ -43,6 +43,10 @@ def over_a_list(xs: List[Rows]) -> Float:
     return total
 
 
+def twice(x: Tensor[Float, (N, N)]) -> Tensor[Float, (N, N)]:
+    return relay.tanh(relay.tanh(x @ x) @ x)
+
+
 @relay_model
 def layer(x: Tensor[Float, (N, 4)]):
     return relay.tanh(relay.linear(x, out_features=3))
@@ -79,6 +83,14 @@ def test_a_region_is_built_when_it_is_called_again(built: list[str]) -> None:
     assert torch.equal(function(x), in_c)
     assert torch.equal(function(x[:3]), in_c[:3])
     assert_program(in_c, in_torch)
+
+
+def test_no_kernel_is_built_alone_because_a_region_has_it_twice(built: list[str]) -> None:
+    function, x = relay(twice), torch.randn(5, 5)
+    first = function(x)
+    assert built == []
+    assert_program(first, function(x))
+    assert built
 
 
 def test_what_is_on_disk_changes_no_bits(built: list[str]) -> None:
