@@ -19,14 +19,14 @@ import torch
 from ...diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE
-from ...garbage import uncollected
 from ...ir.dims import Dim
 from ...ir.types import ITERABLE, Substitution, Type, TypeVar, dim_names
-from ..values.structure import chained, distinct_tensors, tensors
+from ..values.structure import distinct_tensors, tensors
 from .binder import Binder
 from .cycles import has_form, is_cyclic
+from .known import known_value
 from .places import Parameter, Part, Place, Trail
-from .plain import Plain, are_numbers, known_instance, tensors_of, whole_list
+from .plain import Plain, are_numbers, tensors_of
 from .remembered import Known, Leaves
 from .schema import (
     INT_RANGE,
@@ -88,7 +88,7 @@ class Look:
     def __call__(self, value: Any) -> Known | None:
         """Return what is known of an argument; None if it does not fit."""
         plan = self._plan
-        known = known_instance(value, plan, self._device) if type(plan) is Data else None
+        known = known_value(value, plan, self._schema, self._device)
         if known is not None:
             return known
         binder = Binder(self._function, self._device, self._schema)
@@ -161,16 +161,12 @@ class _Walk:
 
     def host_value(self, value: Any, plan: Plan) -> Any:
         """Return an argument as compiled code takes it. Raises RunError if it does not fit."""
-        if type(plan) is Elements:
-            return self._list(value, plan)
-        if type(plan) is not Data:
-            return self._walked(value, plan)
         binder = self._binder
-        known = known_instance(value, plan, binder.device)
-        if known is not None:
-            binder.leaves.extend(known.leaves.tensors)
-            return value if known.host is None else known.host
-        return self.instance(value, plan)
+        known = known_value(value, plan, binder.schema, binder.device)
+        if known is None:
+            return self.instance(value, plan) if type(plan) is Data else self._walked(value, plan)
+        binder.leaves.extend(known.leaves.tensors)
+        return value if known.host is None else known.host
 
     def instance(self, value: Any, plan: Data) -> Any:
         """Return an argument that is data, of which nothing is known, as compiled code takes it.
@@ -178,31 +174,8 @@ class _Walk:
         first = len(self._binder.leaves)
         host = self._walked(value, plan)
         if self._lasts:
-            self._met.remember(value, host, plan, self._binder.leaves[first:])
+            self._met.remember(value, host, self._binder.leaves[first:], plan)
         return host
-
-    def _list(self, value: Any, plan: Elements) -> Any:
-        """Return a list as compiled code takes it."""
-        binder, leaf = self._binder, plan.inner
-        if type(leaf) is Leaf and type(value) in (list, tuple) and value:
-            cls = are_numbers(value, leaf)
-            if cls is not None:
-                return self._numbers(value, leaf, cls)
-        whole = binder.schema.whole(plan)
-        found = None if whole is None else whole_list(value, whole, binder.device)
-        if found is None:
-            return self._walked(value, plan)
-        binder.leaves.extend(found[1])
-        return found[0]
-
-    def _numbers(self, values: Sequence[Any], leaf: Leaf, cls: type) -> Any:
-        """Return a list of numbers as compiled code takes it, which is no walk."""
-        with uncollected():
-            if cls is int:
-                return chained(*values)
-            made = tensors_of(values, leaf, self._binder.device)
-            self._binder.leaves.extend(made)
-            return chained(*made)
 
     def _walked(self, value: Any, plan: Plan) -> Any:
         """Check a value and its parts; return it as compiled code takes it."""

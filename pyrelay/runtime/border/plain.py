@@ -10,62 +10,79 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeAlias, assert_never, final
 
 import numpy as np
 import torch
 
-from ...garbage import uncollected
 from ...ir.types import StrType
 from ...prelude.values import Cons, Nil
 from ..values.structure import chained
 from .cycles import is_cyclic
 from .remembered import SETTLED, Given, Known, Leaves, Seen
-from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan, Whole, transform
+from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan, transform
+
+_torch: Any = torch
+_VIEWS: Final = _torch._C.DispatchKeySet(_torch._C.DispatchKey.ADInplaceOrView)  # noqa: SLF001  it has no public name
+
+
+def _untracked() -> AbstractContextManager[object]:
+    """Make tensors of which torch does not note that they are views, in a `with` block: a quarter
+    of the time of many small ones."""
+    return _torch._C._ExcludeDispatchKeyGuard(_VIEWS)  # noqa: SLF001  it has no public name
+
 
 Pending: TypeAlias = "defaultdict[Data, list[Any]]"
 """The instances that are still to be checked, by plan."""
 Floats: TypeAlias = "defaultdict[Leaf, list[float]]"
 """Numbers of Python, in order, that stand in the place of tensors of floats."""
-Check: TypeAlias = "Callable[[list[Any], Pending, Plain, torch.device], bool]"
-"""Checks pending instances of one plan and notes their parts; returns whether all fit."""
+Check: TypeAlias = "Callable[[list[Any], list[Any], Pending, Plain, torch.device], bool]"
+"""Checks pending instances of one plan and notes them, in order, and their parts; returns whether
+all fit."""
+Made: TypeAlias = "defaultdict[Data, list[Any]]"
+"""The instances that were rebuilt and belong into others, by plan."""
 Rebuild: TypeAlias = Callable[
-    [Iterable[Any], dict[int, Any], Mapping[Leaf, Callable[[], torch.Tensor]]], None
+    [Iterable[Any], Made, AbstractSet[int], Mapping[Leaf, Callable[[], torch.Tensor]]], None
 ]
-"""Makes instances of one plan, met in the other order, with tensors in the place of the numbers in
-them, and notes them by the identity of those without. The tensors are taken from the last one."""
+"""Rebuilds instances of one plan with tensors in the place of their numbers, in the other order
+than that in which they were checked: an instance that was put on the pending ones is now taken from
+those that were made, and one that was taken is put there. Those of a set of identities stay as they
+are. The tensors are taken from the last one."""
 
 
 @final
-@dataclass(slots=True, eq=False)
 class Plain:
-    """The instances that a walk met which are to be remembered, by plan and identity, and the
-    order in which it met them; the tensors and lists in them, and numbers that become tensors;
-    whether an instance stands in two places, and whether lists are in them."""
+    """The instances that a walk met which are to be remembered, by plan and identity; the order in
+    which it met all of them, and which are known; the tensors and lists in them, and numbers that
+    become tensors; whether an instance stands in two places, and whether lists are in them."""
 
-    instances: defaultdict[Data, dict[int, Any]] = field(default_factory=lambda: defaultdict(dict))
-    runs: list[tuple[Data, list[Any]]] = field(default_factory=list[tuple[Data, list[Any]]])
-    tensors: list[Given] = field(default_factory=list[Given])
-    lists: list[Seen] = field(default_factory=list[Seen])
-    floats: Floats = field(default_factory=lambda: defaultdict(list))
-    shared: bool = False
-    has_lists: bool = False
+    __slots__ = ("floats", "has_lists", "instances", "known", "lists", "runs", "shared", "tensors")
 
-    def remember(self, value: Any, host: Any, plan: Data, leaves: Sequence[torch.Tensor]) -> Known:
+    def __init__(self) -> None:
+        self.instances: Final = defaultdict[Data, dict[int, Any]](dict)
+        self.runs: Final[list[tuple[Data, Sequence[Any]]]] = []
+        self.known: Final[set[int]] = set()
+        self.tensors: Final[list[Given]] = []
+        self.lists: Final[list[Seen]] = []
+        self.floats: Final[Floats] = defaultdict(list)
+        self.shared = False
+        self.has_lists = False
+
+    def remember(self, value: Any, host: Any, leaves: Sequence[torch.Tensor], plan: Data) -> Known:
         """Remember an instance; if it has no tensors, the instances inside as well."""
         if not leaves and host is value:
             for inner, instances in self.instances.items():
                 inner.remembered.settle(instances)
             plan.remembered.add(value, SETTLED)
             return SETTLED
-        given = [*zip(*self.tensors, strict=True)] or ((), (), ())
+        given, dtypes, shapes = zip(*self.tensors, strict=True) if self.tensors else _NOTHING
         known = Known(
             None if host is value else host,
-            given[0],
-            [*given[1]],
-            [*given[2]],
+            given,
+            [*dtypes],
+            [*shapes],
             tuple(self.lists),
             Leaves.of(tuple(leaves)),
             leaves[0].device if leaves else None,
@@ -74,27 +91,25 @@ class Plain:
         return known
 
     def converted(
-        self, value: Any, plan: Data, device: torch.device
+        self, value: Any, plan: Data, made: Mapping[Leaf, Sequence[torch.Tensor]]
     ) -> tuple[Any, Sequence[torch.Tensor]]:
         """Return an instance with tensors in the place of the numbers that are to become some, and
         lists as compiled code has them; and its tensors."""
-        numbers = {leaf: values for leaf, values in self.floats.items() if values}
-        if not numbers and not self.has_lists:
+        if not made and not self.has_lists:
             return value, [tensor for tensor, _, _ in self.tensors]
-        made = {leaf: tensors_of(values, leaf, device) for leaf, values in numbers.items()}
-        host = self._shared(value, plan, made) if self.shared else self._rebuilt(value, made)
+        host = self._shared(value, plan, made) if self.shared else self._rebuilt(made)
         leaves = [tensor for tensor, _, _ in self.tensors]
         for tensors in made.values():
             leaves += tensors
         return host, leaves
 
-    def _rebuilt(self, value: Any, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
-        """Return an instance with tensors in the place of its numbers."""
-        found: dict[int, Any] = {}
+    def _rebuilt(self, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
+        """Return the instance that was walked over with tensors in the place of its numbers."""
+        rebuilt: Made = defaultdict(list)
         last = {leaf: list(tensors).pop for leaf, tensors in made.items()}
-        for plan, instances in reversed(self.runs):  # what is inside of others comes first
-            plan.rebuild(reversed(instances), found, last)
-        return found[id(value)]
+        for plan, instances in reversed(self.runs):
+            plan.rebuild(reversed(instances), rebuilt, self.known, last)
+        return rebuilt[self.runs[0][0]].pop()
 
     def _shared(self, value: Any, plan: Data, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
         """Return an instance in which others stand in several places in the same way."""
@@ -114,7 +129,9 @@ def tensors_of(
     if len(numbers) == 1:
         return (torch.scalar_tensor(numbers[0], dtype=leaf.scalar, device=device),)
     array = torch.from_numpy(np.array(numbers))  # torch.tensor takes three times as long
-    return array.to(device, leaf.scalar).unbind()
+    row = array.to(device, leaf.scalar)
+    with _untracked():
+        return row.unbind()
 
 
 def are_numbers(values: Sequence[Any], leaf: Leaf) -> type | None:
@@ -129,31 +146,6 @@ def are_numbers(values: Sequence[Any], leaf: Leaf) -> type | None:
     return float
 
 
-def known_instance(value: Any, plan: Data, device: torch.device) -> Known | None:
-    """Return what is known of an argument that is data, which is looked at if it is not remembered
-    as it is; None where the careful walk must say."""
-    known = plan.remembered.get(value)
-    if known is not None and known.fits(device):
-        return known
-    with uncollected():
-        met = plain_data(value, plan, device)
-        if met is None:
-            return None
-        host, leaves = met.converted(value, plan, device)
-        return met.remember(value, host, plan, leaves)
-
-
-def whole_list(
-    value: Any, plan: Data, device: torch.device
-) -> tuple[Any, Sequence[torch.Tensor]] | None:
-    """Return a list as compiled code takes it and its tensors, by `Schema.whole`; None where the
-    careful walk must say."""
-    whole = Whole(value)
-    with uncollected():
-        met = plain_data(whole, plan, device)
-        return None if met is None else met.converted(whole, plan, device)
-
-
 def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
     """Return what is in an instance that fits in every part and lasts; None where the careful walk
     must say."""
@@ -164,11 +156,10 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
         here, instances = pending.popitem()
         if not instances:  # the check of another plan opened the list for what it might meet
             continue
-        met = found.instances[here]
-        before = len(met)
-        if not _check_of(here)(instances, pending, found, device):
+        order: list[Any] = []
+        found.runs.append((here, order))
+        if not _check_of(here)(instances, order, pending, found, device):
             return None
-        found.runs.append((here, [*islice(met.values(), before, None)]))
     return None if found.shared and is_cyclic(value, plan) else found
 
 
@@ -188,6 +179,7 @@ class _Generator:
             "type": type,
             "id": id,
             "plan": plan,
+            "settled": plan.remembered.settled,
             "nil": chained(),
             "lasting": _LASTING,
         }
@@ -209,24 +201,26 @@ class _Generator:
             for value, part in zip(values, parts, strict=True):
                 check += [value, *(part or ())]
             checks += [begin, *_indented([*check, "continue"], 3)]
-            rebuild = [line for lines in reversed(remade) for line in lines]
-            made = f"made[id(v)] = {self._named(case.make)}({_listed('x', len(values))})"
-            rebuilds += [begin, *_indented([*values, *rebuild, made, "continue"], 3)]
+            made = f"{self._named(case.make)}({_listed('x', len(values))})"
+            lines = [*values, *(line for part in reversed(remade) for line in part)]
+            rebuild = [*lines, f"put({made})"] if any(remade) else ["put(v)"]
+            rebuilds += [begin, *_indented([*rebuild, "continue"], 3)]
         self._define_check(checks)
         self._define_rebuild(rebuilds)
         return self._names["check"], self._names["rebuild"]
 
     def _define_check(self, cases: Sequence[str]) -> None:
         lines = [
-            "def check(pending, others, found, device):",
-            "    known = plan.remembered.settled.get",
+            "def check(pending, order, others, found, device):",
             "    met = found.instances[plan]",
+            "    note = order.append",
             "    given, seen = found.tensors.append, found.lists.append",
             "    pop, push = pending.pop, pending.append",
             *(f"    {push} = others[{self._named(p)}].append" for p, push in self._others.items()),
             *(f"    note_{leaf} = found.floats[{leaf}].append" for leaf in self._floats.values()),
             "    while pending:",
             "        v = pop()",
+            "        note(v)",
             "        cls = type(v)",
             *cases,
             "        return False",
@@ -235,11 +229,16 @@ class _Generator:
         exec("\n".join(lines), self._names)
 
     def _define_rebuild(self, cases: Sequence[str]) -> None:
+        others = self._others.items()
         lines = [
-            "def rebuild(instances, made, last):",
-            "    get = made.get",
+            "def rebuild(instances, made, known, last):",
+            "    put, take = made[plan].append, made[plan].pop",
+            *(f"    {_taking(push)} = made[{self._named(p)}].pop" for p, push in others),
             *(f"    pop_{leaf} = last.get({leaf})" for leaf in self._floats.values()),
             "    for v in instances:",
+            "        if known and id(v) in known:",
+            "            put(v)",
+            "            continue",
             "        cls = type(v)",
             *cases,
         ]
@@ -253,7 +252,7 @@ class _Generator:
                 name = self._floats.get(plan)
                 return [] if name is None else [f"if type({x}) is float: {x} = pop_{name}()"]
             case Data():
-                return [f"{x} = get(id({x}), {x})"]
+                return [f"{x} = {_taking(self._push(plan))}()"]
             case Maybe(inner=inner):
                 inside = self._remade(x, inner)
                 return inside and [f"if {x} is not None:", *_indented(inside)]
@@ -355,6 +354,11 @@ class _Generator:
         return name
 
 
+def _taking(push: str) -> str:
+    """Return the name of the function that takes what another put on the pending instances."""
+    return push.replace("push", "take")
+
+
 def _indented(lines: Iterable[str], levels: int = 1) -> Iterator[str]:
     return (f"{'    ' * levels}{line}" for line in lines)
 
@@ -363,6 +367,8 @@ def _listed(name: str, count: int) -> str:
     """Return numbered variables with commas after them: a tuple, targets or arguments."""
     return "".join(f"{name}{n}, " for n in range(count))
 
+
+_NOTHING: Final[tuple[tuple[Any, ...], ...]] = ((), (), ())
 
 _LASTING: Final = frozenset({tuple, Cons, Nil})
 """The classes of lists that stay as they are made."""
@@ -373,10 +379,11 @@ in each other."""
 
 _ENTER: Final = (
     "key = id(v)",
-    "r = known(key)",
-    "if r is not None and r() is v: continue",
     "if key in met:",
     "    found.shared = True",
+    "    continue",
+    "if settled and (r := settled.get(key)) is not None and r() is v:",
+    "    found.known.add(key)",
     "    continue",
     "met[key] = v",
 )

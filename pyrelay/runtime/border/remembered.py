@@ -10,9 +10,8 @@ another without data in them, which are checked in the time that it takes to loo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
 from weakref import ref
 
 if TYPE_CHECKING:
@@ -29,6 +28,12 @@ Seen: TypeAlias = tuple[list[Any], tuple[Any, ...]]
 _FEW: Final = 1000
 """How many entries may be of instances that are gone, if no more are of living ones."""
 
+
+def are_same(items: Sequence[Any], seen: Sequence[Any]) -> bool:
+    """Return whether a list has the elements that it had."""
+    return len(items) == len(seen) and all(map(is_, items, seen))
+
+
 _SHAPE: Final = attrgetter("shape")
 _DTYPE: Final = attrgetter("dtype")
 _DEVICE: Final = attrgetter("device")
@@ -36,8 +41,7 @@ _REQUIRES_GRAD: Final = attrgetter("requires_grad")
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Leaves:
+class Leaves(NamedTuple):
     """The tensors in a host value, and their identities."""
 
     tensors: Sequence[torch.Tensor] = ()
@@ -53,9 +57,9 @@ NO_LEAVES: Final = Leaves()
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """The result of the walk over an argument.
+class Known(NamedTuple):
+    """The result of the walk over an argument. It is a tuple since one is made in a third of the
+    time that a frozen dataclass takes, which shows in the first look at a small instance.
 
     `host` is what compiled code takes in its place, None for the argument itself; `given` are the
     tensors of the script in it, with their dtypes and shapes; `lists` the lists in it; `leaves` all
@@ -75,7 +79,7 @@ class Known:
         if self.device is not None and self.device != device:
             return False
         for items, seen in self.lists:
-            if len(items) != len(seen) or not all(map(is_, items, seen)):
+            if not are_same(items, seen):
                 return False
         given = self.given
         return not given or (
@@ -92,6 +96,32 @@ class Known:
 
 SETTLED: Final = Known()
 """What is known of an instance without tensors that needs no conversion."""
+
+
+@final
+class LastList:
+    """The last list of numbers that was given for a type, by its elements; whether the last list of
+    instances had large ones."""
+
+    __slots__ = ("_elements", "_known", "has_large")
+
+    def __init__(self) -> None:
+        self._elements: Sequence[Any] = ()
+        self._known: Known | None = None
+        self.has_large = False
+
+    def get(self, values: Sequence[Any], device: torch.device) -> Known | None:
+        """Return what is known of a list; None if it is not the last one, as it was."""
+        known = self._known
+        if known is None or not are_same(values, self._elements) or not known.fits(device):
+            return None
+        return known
+
+    def set(self, values: Sequence[Any], known: Known) -> None:
+        """Remember a list in the place of the last one."""
+        self._known = None  # a thread may stop in between
+        self._elements = tuple(values)
+        self._known = known
 
 
 class _Entry(ref[Any]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count, repeat
 from typing import Any, Final, TypeAlias, final
@@ -57,7 +57,7 @@ from ..values.representation import (
     representation,
 )
 from ..values.structure import chained, elements, listed
-from .remembered import SETTLED, Remembered
+from .remembered import SETTLED, LastList, Remembered
 
 INT_RANGE: Final = range(-(2**63), 2**63)
 """The integers that an argument may be."""
@@ -111,6 +111,7 @@ class Elements:
     inner: Plan
     is_tuple: bool
     """Whether scripts have it as a tuple."""
+    last: LastList = field(default_factory=LastList)
 
 
 @final
@@ -304,6 +305,22 @@ def has_data(plan: Plan) -> bool:
         match pending.pop():
             case Data() | Maybe() | Elements():
                 return True
+            case Items(fields=fields):
+                pending += fields
+            case Leaf():
+                pass
+    return False
+
+
+def has_instances(plan: Plan) -> bool:
+    """Return whether a value of the plan may have an instance of a user's class in it."""
+    pending = [plan]
+    while pending:
+        match pending.pop():
+            case Data():
+                return True
+            case Maybe(inner=inner) | Elements(inner=inner):
+                pending.append(inner)
             case Items(fields=fields):
                 pending += fields
             case Leaf():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrelay import Float, Int, RunError, relay
-from pyrelay.runtime.border import plain
+from pyrelay.runtime.border import known
 from pyrelay.runtime.border.plain import plain_data
 from pyrelay.runtime.values.structure import listed
 
@@ -124,7 +124,7 @@ def outcome(value: Any) -> str:
 def careful(value: Any) -> str:
     """Return the outcome of the careful walk."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain, "plain_data", lambda *_: None)
+        patch.setattr(known, "plain_data", lambda *_: None)
         return outcome(value)
 
 
@@ -150,7 +150,7 @@ def test_no_value_that_fits_needs_the_careful_walk(monkeypatch: pytest.MonkeyPat
         found.append(met is not None)
         return met
 
-    monkeypatch.setattr(plain, "plain_data", noted)
+    monkeypatch.setattr(known, "plain_data", noted)
     corner = (2.0, (Label("a", 1), ["b"]))
     few: Any = (3.0,)
     inner = Bag(1.0, few, (), None, corner, [], None)
