@@ -32,7 +32,6 @@ from .data.data import DataType
 from .expressions.expressions import expression
 from .expressions.method_calls import chosen_method, own_class
 from .models.requirements import find_requirements
-from .models.row_tables import row_tables
 from .models.tied_shapes import tied
 from .names.alias_check import writes_items
 from .names.data_names import data_names
@@ -318,7 +317,6 @@ def _translate_instance(program: Program, instance: Instance) -> None:
     )
     program.functions[name] = with_rules(cx, name, made)
     if cx.sites is not None:
-        cx.sites.mark_tables(row_tables(name, made))
         cx.sites.check(program.report)
 
 

@@ -105,7 +105,7 @@ def term_of(term: Expr, defined: Definitions) -> Term | None:
 def _added_rows(call: Call, defined: Definitions) -> Term | None:
     """Return the rows that a call adds to a table, with their numbers."""
     found = added_rows(call, defined)
-    if found is None or not isinstance(found.rows, Var):
+    if found is None or found.split or not isinstance(found.rows, Var):
         return None
     if not isinstance(type_of(found.numbers), TensorType):
         return None  # it is a size: the same row in each round

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias, final
 
 from ...analysis.bindings import definitions, uses
-from ...ir.dims import ONE, Dim, product, sum_of
+from ...ir.dims import ONE, Dim, sum_of
 from ...ir.expr import (
     Binding,
     Call,
@@ -30,21 +30,20 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.module import Module
-from ...ir.op import Op
 from ...ir.traverse import rewrite
 from ...ir.types import DType, DTypeKind, SizeType, TensorType, TupleType, Type, int64
 from ...ir.verify import Stage
-from ...operators.builder import Builder, Value
+from ...operators.builder import Builder
 from ...operators.composite.optim import adam_step, momentum_step, sgd_step
 from ...operators.primitive.arithmetic import add, divide, multiply, negative
 from ...operators.primitive.create import full, zeros, zeros_like
 from ...operators.primitive.embedding import embedding_grad
 from ...operators.primitive.gathering import scatter_add
-from ...operators.primitive.index import from_start, index_accumulate
-from ...operators.primitive.join import cat
-from ...operators.primitive.view import expand
+from ...operators.primitive.index import index_accumulate
+from ...operators.primitive.view import expand, reshape
 from ..base import Context, Opaque, Pass, nothing_opaque
 from .low_rank_gradients import gradients_at
+from .table_rows import Rows, side_by_side
 
 FEWEST: Final = 64
 """A table of at most so many rows has a dense gradient where its rows are read one by one: moving
@@ -57,24 +56,6 @@ JOINED: Final = (add, multiply, divide, negative, embedding_grad, index_accumula
 """The operators of gradients that are made one."""
 
 _ROW: Final = (("int", 0),)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows that are added to a table, with their numbers, which may count from the end. `scales`
-    are the calls that multiply them by numbers afterwards, the last first."""
-
-    rows: Expr
-    numbers: Expr
-    from_end: bool
-    scales: tuple[Call, ...] = ()
-
-    def count(self, table: TensorType) -> Dim:
-        """Return how many rows of a table they are."""
-        ty = type_of(self.rows)
-        assert isinstance(ty, TensorType)
-        return product(ty.shape[: ty.rank - table.rank + 1])
 
 
 @final
@@ -93,21 +74,21 @@ def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> C
     rest: list[Expr] = []
     pending: list[tuple[Expr, tuple[Call, ...]]] = [(var, ())]
     while pending:
-        atom, scales = pending.pop()
+        atom, later = pending.pop()
         value = known.get(atom)
         terms = _terms(value, known) if counts[atom] == 1 else None
         if terms is None:
             rest += [] if is_zero(value) else [atom]
             continue
-        rows, summands, scale = terms
-        found += [replace(r, scales=scales) for r in rows]
-        scales = scales if scale is None else (*scales, scale)
-        pending += [(summand, scales) for summand in reversed(summands)]
+        rows, summands, then = terms
+        found += [replace(r, later=later) for r in rows]
+        later = later if then is None else (*later, then)
+        pending += [(summand, later) for summand in reversed(summands)]
     return Cotangent(tuple(reversed(found)), tuple(rest))
 
 
 _Terms = tuple[tuple[Rows, ...], tuple[Expr, ...], Call | None]
-"""Rows, what they are added to, and the call that multiplies this by a number."""
+"""Rows, what they are added to, and the call that multiplies this by a number or reshapes it."""
 
 
 def _terms(value: Expr | None, known: Mapping[Expr, Expr]) -> _Terms | None:
@@ -116,33 +97,35 @@ def _terms(value: Expr | None, known: Mapping[Expr, Expr]) -> _Terms | None:
         return None
     match value.callee, value.args:
         case callee, (rows, numbers) if callee is embedding_grad:
-            return (Rows(rows, numbers, from_end=False),), (), None
+            return (Rows(rows, numbers),), (), None
         case callee, (table, _, _) if callee in (index_accumulate, scatter_add):
             rows = added_rows(value, known)
             return None if rows is None else ((rows,), (table,), None)
         case callee, (left, right) if callee is add and type_of(left) == type_of(right):
             return (), (left, right), None
         case callee, (table, *numbers) if callee in (multiply, divide, negative):
-            is_scaled = table.ty == value.ty and all(_is_number(n) for n in numbers)
+            is_scaled = table.ty == value.ty and all(_rank(n) == 0 for n in numbers)
             return ((), (table,), value) if is_scaled else None
+        case callee, (elements,) if callee is reshape:
+            return ((), (elements,), value) if _rank(elements) == 1 and value.ty.rank else None
         case _:
             return None
 
 
 def added_rows(call: Call, known: Mapping[Expr, Expr]) -> Rows | None:
     """Return the rows that a call adds to its first operand, if it adds just rows."""
-    found = _indexed(call, known) if call.callee is index_accumulate else _scattered(call, known)
-    if found is None:
-        return None
-    numbers, shape = found
+    is_indexed = call.callee is index_accumulate
+    found = _indexed(call, known) if is_indexed else _scattered(call, known)
     table = type_of(call.args[0])
-    assert isinstance(table, TensorType)
+    if found is None or not isinstance(table, TensorType):
+        return None
+    numbers, shape, split = found
     is_whole = type_of(call.args[2]) == TensorType((*shape, *table.shape[1:]), table.dtype)
-    return Rows(call.args[2], numbers, call.callee is index_accumulate) if is_whole else None
+    return Rows(call.args[2], numbers, is_indexed, split) if is_whole else None
 
 
-_Numbers = tuple[Expr, tuple[Dim, ...]]
-"""The numbers of rows, and the shape in which the rows stand."""
+_Numbers = tuple[Expr, tuple[Dim, ...], bool]
+"""The numbers of rows, the shape in which the rows stand, and whether they are split."""
 
 
 def _indexed(call: Call, known: Mapping[Expr, Expr]) -> _Numbers | None:
@@ -156,7 +139,8 @@ def _indexed(call: Call, known: Mapping[Expr, Expr]) -> _Numbers | None:
     if not isinstance(ty, TensorType) or not _is_integer(ty):
         return None
     is_made = isinstance(made, Tuple)
-    return made.fields[0] if is_made else TupleGet(places, 0, ty, span=call.span), ty.shape
+    numbers = made.fields[0] if is_made else TupleGet(places, 0, ty, span=call.span)
+    return numbers, ty.shape, False
 
 
 def _is_integer(ty: TensorType) -> bool:
@@ -164,22 +148,19 @@ def _is_integer(ty: TensorType) -> bool:
 
 
 def _scattered(call: Call, known: Mapping[Expr, Expr]) -> _Numbers | None:
-    """Return the numbers of rows where each place of a row has the number of the row."""
+    """Return the numbers of rows, one for a row if each place of it has the same."""
     places = call.args[1]
     ty, made = type_of(places), known.get(places)
     assert isinstance(ty, TensorType)
     if call.attrs["dim"] not in (0, -ty.rank):
         return None
     if ty.rank == 1:
-        return places, ty.shape
-    if not isinstance(made, Call) or made.callee is not expand:
-        return None
-    source = type_of(made.args[0])
-    is_column = isinstance(source, TensorType) and source.shape == (
-        ty.shape[0],
-        *(ONE for _ in ty.shape[1:]),
-    )
-    return (made.args[0], ty.shape[:1]) if is_column else None
+        return places, ty.shape, False
+    source = made.args[0] if isinstance(made, Call) and made.callee is expand else places
+    column = (ty.shape[0], *(ONE for _ in ty.shape[1:]))
+    if type_of(source) == TensorType(column, ty.dtype):
+        return source, ty.shape[:1], False
+    return places, ty.shape[:1], True
 
 
 def is_zero(value: Expr | None) -> bool:
@@ -191,34 +172,8 @@ def is_zero(value: Expr | None) -> bool:
     )
 
 
-def _is_number(atom: Expr) -> bool:
-    return isinstance(atom.ty, TensorType) and atom.ty.rank == 0
-
-
-def side_by_side(builder: Builder, found: Sequence[Rows], table: TensorType) -> tuple[Value, Value]:
-    """Return all rows of a table one after the other, and their numbers, counted from the start."""
-    pairs = [_flat(builder, rows, table) for rows in found]
-    if len(pairs) == 1:
-        return pairs[0]
-    rows, numbers = (builder.tuple(side) for side in zip(*pairs, strict=True))
-    return cat(rows, dim=0), cat(numbers, dim=0)
-
-
-def _flat(builder: Builder, found: Rows, table: TensorType) -> tuple[Value, Value]:
-    rows, numbers = builder.value(found.rows), builder.value(found.numbers)
-    for call in reversed(found.scales):
-        assert isinstance(call.callee, Op)
-        rows = builder.call(call.callee, (rows, *map(builder.value, call.args[1:])), call.attrs)
-    if found.from_end:
-        numbers = from_start(numbers, table.shape[0])
-    return flat_rows(rows, numbers, table.rank - 1)
-
-
-def flat_rows(rows: Value, numbers: Value, rank: int) -> tuple[Value, Value]:
-    """Return rows, which are tensors of a rank, one after the other, with their numbers."""
-    row = rows.shape[rows.rank - rank :]
-    count = product(rows.shape[: rows.rank - rank])
-    return rows.reshape(count, *row), numbers.reshape(count).cast(int64)
+def _rank(atom: Expr) -> int | None:
+    return atom.ty.rank if isinstance(atom.ty, TensorType) else None
 
 
 @final
@@ -318,7 +273,7 @@ def are_fewer(parts: Cotangent, table: Type | None) -> bool:
     if not parts.rows or parts.rest or not _is_large(table):
         return False
     assert isinstance(table, TensorType)
-    count, all_rows = sum_of(r.count(table) for r in parts.rows).constant, table.shape[0].constant
+    count, all_rows = sum_of(r.count for r in parts.rows).constant, table.shape[0].constant
     return count is None or all_rows is None or count < all_rows
 
 

@@ -23,7 +23,7 @@ from ...operators.composite.optim import adam_step, momentum_step
 from ...operators.primitive.gathering import index_select
 from .cell_contents import Contents, Path
 from .low_rank_gradients import factors_of, is_float_tensor
-from .row_gradients import flat_rows
+from .table_rows import flat_rows
 
 _TABLES: Final[Mapping[Op, tuple[int, ...]]] = {momentum_step: (0, 3), adam_step: (0, 2, 3)}
 """The operands of a step that its results replace, in their order."""

@@ -33,6 +33,7 @@ from ..types.annotation import AnnotationReader
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
 from .optimizer_places import Place as ModelPlace
 from .optimizer_places import Updates
+from .row_tables import row_tables
 from .signature import (
     Parameter,
     Signature,
@@ -112,6 +113,8 @@ class Program:
         """Variables that hold a model's parts; they get their types once all sites are known."""
         self._names: Final[dict[Instance, str]] = {}
         self._active: Final[list[Instance]] = []
+        self._with_tables: Final[set[Instance]] = set()
+        """The models whose tables have been found."""
         self._translate: Final = translate
         self._fresh: Final = Names()
         self._scopes: Final[dict[Definition, Scope]] = {}
@@ -326,13 +329,24 @@ class Program:
             return ModelSpec(instance.definition, instance.statics, (), ())
 
     def _find_sites(self, instance: Instance) -> Sites:
-        self.function_name(instance)
+        name = self.function_name(instance)
         self._run(instance)
         if instance in self._active:
             # Its sites are not all known: it would have to exist before it is defined.
             self.report(EndlessModel(instance.definition.source.head, instance.definition.name))
             self.guesses = True
+        elif instance not in self._with_tables:
+            self._with_tables.add(instance)
+            sites = self.sites[instance]
+            sites.mark_tables(row_tables(name, len(sites.params), self._translated))
         return self.sites[instance]
+
+    def _translated(self, name: str) -> Function | None:
+        """Return a function of the module, translated now if need be; None if its translation is
+        not over, or failed."""
+        for instance in [i for i, n in self._names.items() if n == name]:
+            self._run(instance)
+        return self.functions.get(name)
 
 
 def _written_name(instance: Instance) -> str:

@@ -60,6 +60,30 @@ def gathered(ids: Tensor[Int, (N,)]) -> Float:
 
 
 @relay_model
+def by_column(ids: Tensor[Int, (N,)]) -> Float:
+    table = relay.param((500, 2, 3))
+    places = (ids.reshape(-1, 1, 1) + relay.arange(6).reshape(1, 2, 3)) % 500
+    return relay.tanh(relay.gather(table, 0, places)).sum()
+
+
+@relay_model
+def taken(ids: Tensor[Int, (N,)]) -> Float:
+    table = relay.param((500, 3))
+    return relay.tanh(relay.take(table, ids - 2) * relay.take(table, ids)).sum()
+
+
+@relay
+def looked_up(table: Tensor[Float, (K, 3)], ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 3)]:
+    return relay.tanh(relay.embedding(ids, weight=table))
+
+
+@relay_model
+def helped(ids: Tensor[Int, (N,)]) -> Float:
+    table = relay.param((500, 3))
+    return looked_up(table, ids).sum() + looked_up(table, ids // 2).sum()
+
+
+@relay_model
 def places(ids: Tensor[Int, (N,)]) -> Float:
     table = relay.param((500, 3))
     near = table[ids] * table[ids - 1] + relay.embedding(ids, weight=table)
@@ -79,6 +103,10 @@ def _looped(t: torch.Tensor, ids: torch.Tensor, w: Any = None, b: Any = 0.0) -> 
     return h.sum()
 
 
+def _columns(ids: torch.Tensor) -> torch.Tensor:
+    return (ids.reshape(-1, 1, 1) + torch.arange(6).reshape(1, 2, 3)) % 500
+
+
 @dataclass(frozen=True)
 class Case:
     """A model, and its value in torch by its parameters and the numbers of rows."""
@@ -94,6 +122,9 @@ CASES = {
     "loop": Case(loop, lambda ids, t: _looped(t, ids)),
     "cells": Case(cells, lambda ids, t, w, b: _looped(t, ids, w, b)),
     "gathered": Case(gathered, lambda ids, t: torch.tanh(t[ids]).sum()),
+    "by column": Case(by_column, lambda ids, t: torch.tanh(t.gather(0, _columns(ids))).sum()),
+    "taken": Case(taken, lambda ids, t: torch.tanh(t.take(ids - 2) * t.take(ids)).sum()),
+    "helped": Case(helped, lambda ids, t: torch.tanh(t[ids]).sum() + torch.tanh(t[ids // 2]).sum()),
     "places": Case(places, lambda ids, t: torch.tanh((t[ids] * t[ids - 1] + t[ids]) * t[2]).sum()),
 }
 BATCHES = torch.tensor([[3, 7, 3, 499], [0, 7, 1, 2], [499, 499, 8, 0]])

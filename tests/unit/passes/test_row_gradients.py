@@ -37,6 +37,9 @@ ROWS = {
     "rows added to rows": f"index_accumulate({GRAD}, (%i,), %x, {ROW})",
     "two places": f"{GRAD} + {GRAD}",
     "scaled": f"-(({GRAD} + index_accumulate({ZERO}, (3i64,), %v, {ROW})) * %s / 2.0f32)",
+    "elements": f"scatter_add({ZERO}, stack((%i, 199i64 - %i, 199i64 - %i), dim=1), %x, dim=0)",
+    "elements of the flat table": "reshape(index_accumulate(zeros(size=(600,)), (%i - 5i64,), "
+    f"sum(%x, dim=(1,)), {ROW}), shape=(200, 3))",
     "scattered columns": f"scatter_add({ZERO}, "
     "expand(unsqueeze(%i, dim=1), size=(4, 3)), %x, dim=0)",
 }
