@@ -42,7 +42,7 @@ class Operators:
             return Constant(ty.dim.constant, ty, span=call.span)
         if op is check and number(call.args[0]) is True:
             return Tuple((), call.ty, span=call.span)
-        found = _of_integers(op, call) or evaluated(call, self._evaluate)
+        found = _of_integers(op, call) or evaluated(call, self._evaluate, known)
         if found is not None:
             return found
         simpler = None if effect else simplified(call, known)

@@ -7,7 +7,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...diagnostics.diagnostic import RunError
-from ...ir.expr import Binding, Call, Constant, Flavour, Function, LetBlock, TensorData, Var
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    Flavour,
+    Function,
+    LetBlock,
+    TensorData,
+    Tuple,
+    Var,
+)
 from ...ir.module import Module
 from ...ir.op import Op, ShapeBehaviour
 from ...ir.types import STR, DType, DTypeKind, FnType, TensorType
@@ -15,24 +26,30 @@ from ...ir.types import STR, DType, DTypeKind, FnType, TensorType
 if TYPE_CHECKING:
     from ...ir.types import Type
     from ..base import Evaluate
+    from .rules import Definitions
 
 MAX_BYTES: Final = 1024
 """How large a constant that folding makes may be."""
 _ENTRY: Final = "folded"
 
 
-def evaluated(call: Call, evaluate: Evaluate | None) -> Constant | None:
-    """Return the value of a call of an operator on constants; None if an operand is not known, the
-    value is large, or the call fails: then it fails where it stands, if it is reached."""
+def evaluated(call: Call, evaluate: Evaluate | None, known: Definitions) -> Constant | None:
+    """Return the value of a call of an operator on constants and tuples of constants; None if an
+    operand is not known, the value is large, or the call fails: then it fails where it stands, if
+    it is reached."""
     op, ty = call.callee, call.ty
     if evaluate is None or not isinstance(op, Op) or not (ty == STR or _is_small(ty)):
         return None
     if op.shape is ShapeBehaviour.FACTORY or not call.args:
         return None
-    if not all(isinstance(a, Constant) for a in call.args):
+    tuples = {a: known.get(a) for a in call.args if isinstance(a, Var)}
+    if not all(isinstance(a, Constant | Var) for a in call.args):
+        return None
+    if not all(map(_is_constant_tuple, tuples.values())):
         return None
     var = Var("value", ty, span=call.span)
-    body = LetBlock((Binding(var, call),), var, flavour=Flavour.PURE, ty=ty, span=call.span)
+    bindings = (*(Binding(v, t) for v, t in tuples.items() if t is not None), Binding(var, call))
+    body = LetBlock(bindings, var, flavour=Flavour.PURE, ty=ty, span=call.span)
     assert ty is not None
     function = Function((), body, ty, ty=FnType((), ty), span=call.span)
     try:
@@ -40,6 +57,11 @@ def evaluated(call: Call, evaluate: Evaluate | None) -> Constant | None:
     except RunError:
         return None
     return _constant(value, ty, call)
+
+
+def _is_constant_tuple(definition: Expr | None) -> bool:
+    is_tuple = isinstance(definition, Tuple)
+    return is_tuple and all(isinstance(f, Constant) for f in definition.fields)
 
 
 def _is_small(ty: Type | None) -> bool:

@@ -121,7 +121,7 @@ class _Folder(Rewriter):
         simpler = simplified(call, self._known)
         if simpler is not None:
             return simpler
-        return evaluated(call, self._evaluate) or call
+        return evaluated(call, self._evaluate, self._known) or call
 
     def _field(self, expr: TupleGet) -> Expr:
         value = self.atom(expr.value)

@@ -61,6 +61,7 @@ def test_a_program_keeps_its_meaning(name: str) -> None:
         ("1.0 / 0.0", math.inf),
         ("cast(3, dtype=float32)", 3.0),
         ("sum(tensor[(3,), float32][1.0, 2.0, 3.0])", 6.0),
+        ("sum(cat((tensor[(2,), float32][1.0, 2.0], tensor[(1,), float32][4.0]), dim=0))", 7.0),
     ],
 )
 def test_operators_on_constants_are_evaluated(expr: str, expected: float) -> None:
