@@ -25,6 +25,7 @@ from ..values.structure import distinct_tensors, tensors
 from .binder import Binder
 from .cycles import has_form, is_cyclic
 from .known import known_value
+from .leaf_map import map_leaves
 from .places import Parameter, Part, Place, Trail
 from .plain import Plain, are_numbers, tensors_of
 from .remembered import Known, Leaves
@@ -39,7 +40,6 @@ from .schema import (
     Plan,
     Schema,
     opened,
-    transform,
 )
 from .stream import Stream
 
@@ -191,7 +191,7 @@ class _Walk:
             self._binder.leaves.extend(made)
         if not self._converted and not self._has_lists:
             return value
-        return transform(
+        return map_leaves(
             value, plan, lambda v, leaf: self._converted[leaf].get(id(v), v), is_given=True
         )
 

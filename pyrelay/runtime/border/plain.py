@@ -21,8 +21,9 @@ from ...ir.types import StrType
 from ...prelude.values import Cons, Nil
 from ..values.structure import chained
 from .cycles import is_cyclic
+from .leaf_map import map_leaves
 from .remembered import SETTLED, Given, Known, Leaves, Seen
-from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan, transform
+from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan
 
 _torch: Any = torch
 _VIEWS: Final = _torch._C.DispatchKeySet(_torch._C.DispatchKey.ADInplaceOrView)  # noqa: SLF001  it has no public name
@@ -118,7 +119,7 @@ class Plain:
             for leaf, tensors in made.items()
         }
         none: Mapping[int, torch.Tensor] = {}
-        return transform(value, plan, lambda v, p: by_id.get(p, none).get(id(v), v), is_given=True)
+        return map_leaves(value, plan, lambda v, p: by_id.get(p, none).get(id(v), v), is_given=True)
 
 
 def tensors_of(

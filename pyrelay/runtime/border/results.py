@@ -51,9 +51,10 @@ from ..values.values import Cell
 from .arguments import bound
 from .autograd import unrecorded
 from .binder import Binder, Entering
+from .leaf_map import finished, map_leaves
 from .places import Parameter, Place
 from .remembered import Leaves
-from .schema import NO_SCHEMA, Leaf, Schema, finished, transform
+from .schema import NO_SCHEMA, Leaf, Schema
 from .stream import Stream
 
 
@@ -109,7 +110,7 @@ def converter(
 def outward(value: Any, ty: Type, numbers: Numbers, device: torch.device, schema: Schema) -> Any:
     """Return a script a host value that is its own already: the content of a cell."""
     call = _Call(set(), (), Owner(device, frozenset()), {}, schema)
-    return transform(value, schema.plan(ty, numbers), lambda v, leaf: _convert(v, leaf, call))
+    return map_leaves(value, schema.plan(ty, numbers), lambda v, leaf: _convert(v, leaf, call))
 
 
 def _python_number(value: Any, python: type) -> Any:
@@ -196,7 +197,7 @@ def _function(value: Any, ty: FnType, numbers: Numbers, around: _Call) -> Any:
 
     def call(*args: Any) -> Any:
         pairs = zip(args, plans, strict=False)
-        given = (transform(a, p, _as_it_is, is_given=True) for a, p in pairs)
+        given = (map_leaves(a, p, _as_it_is, is_given=True) for a, p in pairs)
         result = unrecorded(lambda: value(*given, *args[len(plans) :]))
         finish = converter(ty.result, made, around.exports, around.schema)
         return finish(result, args, around.owner)
