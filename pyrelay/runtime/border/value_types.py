@@ -188,14 +188,19 @@ class TypesOfValues:
 
     def fields(self, ty: AdtType, value: Any) -> Typed:
         """Return the fields of a value of a data type with their types; none of another value."""
-        known = self._definitions(type(value))
-        if known is None or known[0].name != ty.name:
-            return []
-        definition, place = known
-        types = map(
-            substitution(definition.type_params, ty.args), definition.constructors[place].fields
-        )
-        return list(zip(types, parts(value), strict=False))
+        return typed_fields(self._definitions, ty, value)
+
+
+def typed_fields(definitions: Definitions, ty: AdtType, value: Any) -> Typed:
+    """Return the fields of a value of a data type with their types; none of another value."""
+    known = definitions(type(value))
+    if known is None or known[0].name != ty.name:
+        return []
+    definition, place = known
+    types = map(
+        substitution(definition.type_params, ty.args), definition.constructors[place].fields
+    )
+    return list(zip(types, parts(value), strict=False))
 
 
 def definitions_in(adts: Mapping[str, AdtDef], data: UserData) -> Definitions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast, final
 
 import torch
@@ -10,10 +11,6 @@ import torch
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import NOWHERE
 from ...ir.module import AdtDef
-from ...ir.types import (
-    AdtType,
-    substitution,
-)
 from ...prelude.names import CONSTRUCTORS
 from ...prelude.values import List
 from ...translate.data.data import DataTypes
@@ -29,7 +26,15 @@ from ...translate.program.described import (
 from ...translate.program.signature import Signature
 from ...translate.source.scope import is_frozen
 from ...translate.types.annotation import NotData
-from ..border.value_types import Typed, is_array, of_prelude, shape_and_dtype, solve, type_vars_of
+from ..border.value_types import (
+    Typed,
+    is_array,
+    of_prelude,
+    shape_and_dtype,
+    solve,
+    type_vars_of,
+    typed_fields,
+)
 from ..entries.open_program import RankReader
 from ..models.model import Model
 from ..models.model_io import Models
@@ -60,6 +65,7 @@ class Describer:
         """The names of the type parameters of the function."""
         self._seen: Final = seen
         self._data: Final = DataTypes(_ignore)
+        self._fields: Final = partial(typed_fields, self.definition)
         self.ranks: Final = RankReader(signature.values, self._fields)
         self._inside: Final[set[int]] = set()
         """The lists that are being described."""
@@ -76,15 +82,6 @@ class Describer:
         """Return what type variables stand for where values have types."""
         wanted = type_vars_of(ty for ty, _ in given)
         return solve(given, wanted, self._fields, self._describe, is_whole)
-
-    def _fields(self, ty: AdtType, value: Any) -> Typed:
-        known = self.definition(type(value))
-        if known is None:
-            return []
-        definition, place = known
-        at = substitution(definition.type_params, ty.args)
-        types = map(at, definition.constructors[place].fields)
-        return list(zip(types, parts(value), strict=False))
 
     def _describe(self, value: Any) -> Described | None:
         """Return what a value is; None for what no program takes."""
