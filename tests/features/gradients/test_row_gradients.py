@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
+from pyrelay import Dim, Float, Int, Tensor, options, relay, relay_model
 from pyrelay.runtime.models.records import are_rows
+from tests.features.gradients.training import descended_by, trained_by
 
 K, N = Dim("K"), Dim("N")
 LOWERINGS = ["c", "torch", "torch-regions", "evaluator"]
@@ -176,44 +177,13 @@ def test_the_gradient_of_tied_weights_is_dense() -> None:
     torch.testing.assert_close([*gradient.values()], [expected])
 
 
-def trained_by(model: Any, *, lr: float | None = None) -> Any:
-    loss = loss_of(model)
-
-    @relay
-    def moved(
-        m: Model[model],  # pyright: ignore[reportInvalidTypeForm]
-        optimizer: Optimizer,
-        batches: Tensor[Int, (K, N)],
-    ) -> Float:
-        total = 0.0
-        for ids in batches:
-            value, grads = relay.value_and_grad(m, loss, (ids,))
-            relay.update_model_params(m, grads, optimizer=optimizer)
-            total += value
-        return total
-
-    @relay
-    def descended(
-        m: Model[model],  # pyright: ignore[reportInvalidTypeForm]
-        batches: Tensor[Int, (K, N)],
-    ) -> Float:
-        total = 0.0
-        for ids in batches:
-            value, grads = relay.value_and_grad(m, loss, (ids,))
-            relay.update_model_params(m, grads, lr=0.1)
-            total += value
-        return total
-
-    return moved if lr is None else descended
-
-
 @pytest.mark.parametrize("lowering", ["c", "torch", "torch-regions"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_descent_in_programs_is_that_of_torch(case: Case, lowering: str) -> None:
     model = relay.create_model(case.model, seed=0)
     params = [p.detach().clone() for p in model.parameters()]
     with options(lowering=lowering):
-        trained_by(case.model, lr=0.1)(model, BATCHES)
+        descended_by(case.model, loss_of(case.model))(model, BATCHES)
     for ids in BATCHES:
         grads = torch.func.grad(lambda ps, ids=ids: case.reference(ids, *ps))(params)
         params = [p - 0.1 * g for p, g in zip(params, grads, strict=True)]
@@ -226,7 +196,7 @@ def test_optimisers_in_programs_step_as_in_scripts(case: Case, name: str) -> Non
     own, theirs = OPTIMIZERS[name](), OPTIMIZERS[name]()
     model, other = (relay.create_model(case.model, seed=0) for _ in range(2))
     loss = loss_of(case.model)
-    trained_by(case.model)(model, own, BATCHES)
+    trained_by(case.model, loss)(model, own, BATCHES)
     for ids in BATCHES:
         relay.update_model_params(other, relay.grad(other, loss, (ids,)), optimizer=theirs)
     torch.testing.assert_close([*model.parameters()], [*other.parameters()])

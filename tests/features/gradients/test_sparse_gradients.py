@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Tensor, options, relay, relay_model
 from pyrelay.runtime.models.records import are_rows
+from tests.features.gradients.training import trained_by
 
 K, N = Dim("K"), Dim("N")
 ROWS, WIDTH = 5_000, 8
@@ -267,50 +268,6 @@ def test_the_row_of_the_padding_stays_and_the_others_are_rows() -> None:
     assert not torch.equal(moved[3], table[3])
 
 
-@relay
-def padded_trained(
-    model: Model[padded], optimizer: Optimizer, batches: Tensor[Int, (K, N)]
-) -> Float:
-    total = 0.0
-    for ids in batches:
-        value, grads = relay.value_and_grad(model, padded_loss, (ids,))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-        total += value
-    return total
-
-
-@relay
-def trained(model: Model[net], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
-    total = 0.0
-    for ids in batches:
-        value, grads = relay.value_and_grad(model, loss, (ids,))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-        total += value
-    return total
-
-
-@relay
-def indexed_trained(
-    model: Model[indexed], optimizer: Optimizer, batches: Tensor[Int, (K, N)]
-) -> Float:
-    total = 0.0
-    for ids in batches:
-        value, grads = relay.value_and_grad(model, indexed_loss, (ids,))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-        total += value
-    return total
-
-
-@relay
-def twice_trained(model: Model[twice], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
-    total = 0.0
-    for ids in batches:
-        value, grads = relay.value_and_grad(model, twice_loss, (ids,))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-        total += value
-    return total
-
-
 BATCHES = torch.tensor([[3, 7, 3, 4_999], [0, 7, 1, 2], [4_999, 4_999, 8, 0]])
 OPTIMIZERS = {
     "adam": lambda: relay.optim.adam(lr=0.1, weight_decay=0.1),
@@ -318,18 +275,19 @@ OPTIMIZERS = {
     "momentum": lambda: relay.optim.sgd(0.1, 0.9, 0.1, nesterov=True),
     "decay": lambda: relay.optim.sgd(0.1, weight_decay=0.1),
 }
-PROGRAMS: dict[str, tuple[Any, Any, Any]] = {
-    "embedding": (net, loss, trained),
-    "index": (indexed, indexed_loss, indexed_trained),
-    "twice": (twice, twice_loss, twice_trained),
-    "padding": (padded, padded_loss, padded_trained),
+PROGRAMS: dict[str, tuple[Any, Any]] = {
+    "embedding": (net, loss),
+    "index": (indexed, indexed_loss),
+    "twice": (twice, twice_loss),
+    "padding": (padded, padded_loss),
 }
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_optimisers_in_programs_move_and_remember_the_rows_alone(name: str, program: str) -> None:
-    definition, of, train = PROGRAMS[program]
+    definition, of = PROGRAMS[program]
+    train = trained_by(definition, of)
     own, theirs = OPTIMIZERS[name](), OPTIMIZERS[name]()
     model, other = (relay.create_model(definition, seed=0) for _ in range(2))
     train(model, own, BATCHES)
@@ -352,16 +310,6 @@ def huge_loss(ids: Tensor[Int, (N,)]) -> Float:
     return (huge(ids) ** 2).sum()
 
 
-@relay
-def huge_trained(model: Model[huge], optimizer: Optimizer, batches: Tensor[Int, (K, N)]) -> Float:
-    total = 0.0
-    for ids in batches:
-        value, grads = relay.value_and_grad(model, huge_loss, (ids,))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-        total += value
-    return total
-
-
 class Elements(TorchDispatchMode):
     """Counts the elements that operators make, or write in place."""
 
@@ -382,13 +330,14 @@ class Elements(TorchDispatchMode):
 def test_a_table_of_a_million_rows_trains_at_the_cost_of_the_rows_it_touches() -> None:
     batches = torch.arange(12).reshape(3, 4)
     counts: dict[int, list[int]] = {}
+    train = trained_by(huge, huge_loss)
     for rows in (1_000, 1_000_000):
         model = relay.create_model(huge, seed=0, rows=rows)
         for make in OPTIMIZERS.values():
             optimizer = make()
-            huge_trained(model, optimizer, batches)
+            train(model, optimizer, batches)
             with Elements() as elements:
-                huge_trained(model, optimizer, batches)
+                train(model, optimizer, batches)
             counts.setdefault(rows, []).append(elements.found)
     assert counts[1_000] == counts[1_000_000]
     assert all(0 < count < 4_000 for count in counts[1_000])  # fewer than those of the small table
