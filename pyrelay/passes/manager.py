@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, final
 
 from ..ir.module import Module
-from ..ir.verify import Stage, includes, verify, verify_conversions
+from ..ir.verify import Stage, VerifyError, includes, verify, verify_conversions
 from .base import Context, Pass
 
 
@@ -93,12 +93,21 @@ def run_passes(
         seconds = time.perf_counter() - started
         stage = step.gives or preserved(stage, changed=made is not module)
         if verified:
-            verify(made, stage, module)
-            verify_conversions(module, made)
+            _verify(step, module, made, stage)
         if observer is not None:
             observer(Ran(step, module, made, stage, seconds))
         module = made
     return module, stage
+
+
+def _verify(step: Pass, before: Module, after: Module, stage: Stage) -> None:
+    """Check the module that a pass has returned. Raises VerifyError, which names the pass."""
+    try:
+        verify(after, stage, before)
+        verify_conversions(before, after)
+    except VerifyError as error:
+        error.add_note(f"found after the pass {step.name}")
+        raise
 
 
 def preserved(stage: Stage, *, changed: bool) -> Stage:

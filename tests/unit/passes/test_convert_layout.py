@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import dataclass
+from typing import ClassVar
 
+import pytest
+import torch
+
+from pyrelay import options
+from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, VerifyError, verify
-from pyrelay.passes.base import Context
+from pyrelay.passes.base import Context, Pass
+from pyrelay.passes.insertion import insert
 from pyrelay.passes.normalise.write_layouts import WriteLayouts
 from pyrelay.passes.rewrites.convert_layout import ConvertLayout
+from pyrelay.runtime.compile.program import Program
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text
 from tests.unit.passes.programs import normal
@@ -112,3 +120,27 @@ def test_the_verifier_finds_a_conversion_that_a_pass_forgets() -> None:
         forgotten = to_text(module).replace('to_layout(%a, layout="NCHW")', call)
         with pytest.raises(VerifyError, match="NHWC"):
             verify(parse_module(forgotten), Stage.ANF)
+
+
+@dataclass(frozen=True)
+class ForgetsConversions(Pass):
+    """Take a conversion back to NCHW for its operand."""
+
+    name: ClassVar = "forgets-conversions"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, context: Context) -> Module:
+        text = to_text(module)
+        assert "NCHW" in text
+        return parse_module(text.replace('layout="NCHW"', 'layout="NHWC"'))
+
+
+def test_a_pass_that_forgets_a_conversion_is_named_when_it_has_run() -> None:
+    text = f"def @f(%x: {IMAGE}, %w: {WEIGHT}) {{ mean(relu(conv2d(%x, %w)), dim=(2, 3)) }}"
+    program = Program(parse_module(text), "f")
+    with (
+        options(lowering="torch", layout="NHWC", verify=True),
+        insert(ForgetsConversions(), after="convert-layout"),
+        pytest.raises(VerifyError, match="forgets-conversions"),
+    ):
+        program.compiled(torch.device("cpu"))
