@@ -100,14 +100,10 @@ def tile_loop(batch: str, rows: Text, columns: Text, size: tuple[str, str]) -> l
         f"const int64_t tiles_n = ({columns} + {wide} - 1) / {wide};",
         "const int64_t most ="
         f" tiles_m < {STRIP} ? tiles_m : relay_least_i64((tiles_m + 3) / 4, {STRIP});",
-        "for (int64_t tile = begin; tile < end; tile++) {",
-        f"    const int64_t {batch} = tile / (tiles_m * tiles_n);",
-        "    const int64_t inside = tile % (tiles_m * tiles_n);",
-        "    const int64_t above = inside / (most * tiles_n) * most;",
-        "    const int64_t strip = relay_least_i64(tiles_m - above, most);",
-        "    const int64_t panel = (inside - above * tiles_n) / strip;",
-        f"    const int64_t first = (above + (inside - above * tiles_n) % strip) * {high};",
-        f"    const int64_t column = panel * {wide};",
+        "relay_tile tile = relay_tile_at(begin, tiles_m, tiles_n, most);",
+        "for (int64_t left = end - begin; left > 0; left--, relay_next_tile(&tile)) {",
+        f"    const int64_t {batch} = tile.batch, panel = tile.column;",
+        f"    const int64_t first = tile.row * {high}, column = panel * {wide};",
         f"    const int64_t rows = relay_least_i64({rows} - first, {high});",
         f"    const int64_t columns = relay_least_i64({columns} - column, {wide});",
     ]

@@ -101,6 +101,30 @@ static int64_t relay_clock(void) {
 #define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
 #endif
 
+/* A tile of a grid in each of a batch. Strips of a few rows of tiles follow one another, and in a
+   strip columns. */
+typedef struct {
+    int64_t batch, row, column, first, end, most, rows, columns;
+} relay_tile;
+
+static relay_tile relay_tile_at(int64_t number, int64_t rows, int64_t columns, int64_t most) {
+    int64_t inside = number % (rows * columns), first = inside / (most * columns) * most;
+    int64_t end = first + most < rows ? first + most : rows, strip = inside - first * columns;
+    int64_t row = first + strip % (end - first), column = strip / (end - first);
+    return (relay_tile){number / (rows * columns), row, column, first, end, most, rows, columns};
+}
+
+static void relay_next_tile(relay_tile *tile) {
+    if (++tile->row < tile->end) return;
+    tile->row = tile->first;
+    if (++tile->column < tile->columns) return;
+    tile->batch += tile->end == tile->rows;
+    tile->first = tile->row = tile->end < tile->rows ? tile->end : 0;
+    tile->end = tile->first + tile->most;
+    if (tile->end > tile->rows) tile->end = tile->rows;
+    tile->column = 0;
+}
+
 static void relay_worker(void *given) {
     relay_work *work = given;
     int64_t start = 0, parts = 0, own = work->thread();
