@@ -194,9 +194,14 @@ class Entry:
         """Whether all arguments are tensors, numbers and models, or data without sizes that other
         arguments show."""
         looked = [p.type for p, looked in zip(self.parameters, self._looked, strict=True) if looked]
-        return self._is_closed and all(
-            not dim_names(ty) and ty != ITERABLE and self._schema.has_only_data(ty) for ty in looked
-        )
+        return self._types is None and not any(map(self._is_walked_anew, looked))
+
+    def _is_walked_anew(self, ty: Type) -> bool:
+        """Return whether each call must walk over the values of a type: they show sizes, or are no
+        data, or may be written to."""
+        if dim_names(ty) or ty == ITERABLE or _has(RefType, ty):
+            return True
+        return not self._schema.has_only_data(ty)
 
     def look(self, place: int, device: torch.device) -> Look | None:
         """Return what looks at an argument in direct calls on a device; None where it is a tensor,
