@@ -129,4 +129,4 @@ def test_what_does_not_fit_is_refused_after_direct_steps() -> None:
     with pytest.raises(RunError, match="float64"):
         descend(model, torch.randn(5, 4).double())
     with pytest.raises(RunError, match="`model`"):
-        descend(torch.randn(3), torch.randn(5, 4))  # pyright: ignore[reportCallIssue]
+        descend(torch.randn(3), torch.randn(5, 4))  # pyright: ignore[reportArgumentType, reportCallIssue]
