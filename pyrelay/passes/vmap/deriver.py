@@ -2,17 +2,19 @@
 
 A function is written once for each set of its parameters that are batched; what it returns batched
 follows from its code. Functions call each other, and may be recursive, so this is found by a least
-fixed point: code is written on the assumption that nothing is batched which is not known to be,
-until no assumption fails.
+fixed point: code is written on the assumption that nothing is batched which is not known to be, and
+once more where an assumption fails, callees first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ...analysis.call_graph import reachable
+from ...analysis.call_graph import CallGraph, reachable
 from ...analysis.dim_availability import sizes_in
 from ...diagnostics.catalogue.batching import BatchedResult
 from ...diagnostics.diagnostic import Problem
@@ -54,6 +56,25 @@ class _Key:
     masks: tuple[Mask, ...]
 
 
+_CELLS: Final = "cells"
+"""Stands for the cells of all types among what code depends on."""
+
+_Fact: TypeAlias = "_Key | Type | str"
+"""A fact on which code depends: what a function returns batched, or what cells of a type hold."""
+
+
+@final
+@dataclass(slots=True)
+class _Code:
+    """The code of a function for a batch, with the facts that it depends on, the functions that it
+    calls, and what cannot be batched in it."""
+
+    function: Function
+    facts: set[_Fact]
+    callees: dict[_Key, None]
+    problems: dict[Problem, None]
+
+
 @final
 class Vectorizer:
     """Defines the functions that map functions over a batch."""
@@ -83,10 +104,15 @@ class Vectorizer:
         self._shadows: Final[dict[str, set[Type]]] = {}
         """The types of the shadows that functions find, in what they call too."""
         self._done: Final[set[_Key]] = set()
-        self._pending: dict[_Key, None] = {}
         self._current: _Key | None = None
-        self._has_changed = False
+        self._has_grown = False
+        """Whether more of the value of branches is batched than was assumed before."""
+        self._facts: set[_Fact] = set()
+        """The facts that the code being written depends on, and so on."""
+        self._callees: dict[_Key, None] = {}
         self._found: dict[Problem, None] = {}
+        self._changed: Final[set[_Fact]] = set()
+        """The facts that have changed since code was last chosen to be written again."""
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
         """Return what can be seen to stand in the way before the function is made first-order."""
@@ -112,8 +138,8 @@ class Vectorizer:
             self._names[key] = self._store.function_name(f"{name}_batch")
             result = _result(self._store.functions[name])
             self._results[key] = self._forms.none(result)
-        if key not in self._done:
-            self._pending[key] = None
+        self._facts.add(key)
+        self._callees[key] = None
         return self._names[key], self._results[key]
 
     def join(self, place: Expr, mask: Mask) -> Mask:
@@ -122,10 +148,9 @@ class Vectorizer:
         assert self._current is not None
         key = (self._current, place)
         known = self._joins.get(key, mask)
-        found = joined(known, mask)
-        if key not in self._joins or found != known:
-            self._has_changed = self._has_changed or is_any(found)
-            self._joins[key] = found
+        found = self._joins[key] = joined(known, mask)
+        if found != known:
+            self._has_grown = True
         return found
 
     def cell(self, ty: RefType, mask: Mask) -> Mask:
@@ -133,14 +158,16 @@ class Vectorizer:
         place = without_sizes(ty)
         known = self._cells.get(place, mask)
         found = joined(known, mask)
-        if place not in self._cells or found != known:
-            self._has_changed = self._has_changed or is_any(found)
-            self._cells[place] = found
+        self._facts.add(place)
+        if found != known or (place not in self._cells and is_any(found)):
+            self._changed.update((place, _CELLS))
+        self._cells[place] = found
         return found
 
     def has_batched_shadows(self, name: str) -> bool:
         """Return whether a function, or one that it calls, finds shadows of cells that hold a
         cotangent for each element, though nothing that it takes does."""
+        self._facts.add(_CELLS)
         if not any(map(is_any, self._cells.values())):
             return False
         if name not in self._shadows:
@@ -161,35 +188,58 @@ class Vectorizer:
 
     def _define(self, key: _Key) -> Mask:
         """Write a function for a batch and all that it calls; return what it returns batched."""
-        written = self._settled(key)
-        while self._found and (mapped := self._mapped_in(written)):
+        codes: dict[_Key, _Code] = {}
+        self._settle(codes, [key])
+        while mapped := self._mapped_in(codes, key):
             self._by_pairs.update(mapped)
-            written = self._settled(key)
+            self._settle(codes, [k for k in codes if k.function in mapped])
+        written = _reached(codes, key)
         self._done.update(written)
-        for each, function in written.items():
-            self._store.functions[self._names[each]] = function
+        for each in written:
+            self._store.functions[self._names[each]] = codes[each].function
             rule = rule_of(self._store.functions[each.function])
             if rule is None or each.function in self._space.mapped:
                 continue
             if rule.rule is not Rule.CHECKPOINT:
                 self._unruled[self._names[each]] = rule
-        self.problems += self._found
+        self.problems += _problems(codes, written)
         return self._results[key]
 
-    def _settled(self, key: _Key) -> dict[_Key, Function]:
-        """Return a function for a batch and all that it calls, once no assumption fails."""
-        written: dict[_Key, Function] = {}
-        self._has_changed = True
-        while self._has_changed:
-            self._has_changed, self._found, written = False, {}, {}
-            self._pending = {key: None}
-            while open_ := [k for k in self._pending if k not in written]:
-                for each in open_:
-                    written[each] = self._written(each)
-        return written
+    def _settle(self, codes: dict[_Key, _Code], keys: Iterable[_Key]) -> None:
+        """Write functions and what they call until no assumption fails."""
+        groups = CallGraph(self._store.functions).groups
+        depths = {name: depth for depth, group in enumerate(groups) for name in group}
+        waiting: list[tuple[int, int, _Key]] = []
+        ages: dict[_Key, int] = {}
+        stale: set[_Key] = set()
 
-    def _mapped_in(self, written: Iterable[_Key]) -> set[str]:
-        """Return the mapped functions that are written as the code that they are."""
+        def wait(key: _Key) -> None:
+            if key not in stale:
+                stale.add(key)
+                heappush(waiting, (depths[key.function], ages.setdefault(key, len(ages)), key))
+
+        for key in keys:
+            wait(key)
+        while waiting:
+            key = heappop(waiting)[-1]
+            stale.remove(key)
+            code = codes[key] = self._code(key)
+            for callee in code.callees:
+                if callee not in codes and callee not in self._done:
+                    wait(callee)
+            for each in codes if self._changed else ():
+                if not self._changed.isdisjoint(codes[each].facts):
+                    wait(each)
+            if self._has_grown:
+                wait(key)
+            self._changed.clear()
+
+    def _mapped_in(self, codes: Mapping[_Key, _Code], key: _Key) -> set[str]:
+        """Return the mapped functions that are written as the code that they are, where something
+        cannot be batched."""
+        written = _reached(codes, key)
+        if not _problems(codes, written):
+            return set()
         return {k.function for k in written if k.function in self._mapped} - self._by_pairs
 
     def _function(self, name: str) -> Function:
@@ -201,9 +251,13 @@ class Vectorizer:
             self._plain[name] = without_rules(function, self._store.functions)
         return self._plain[name]
 
+    def _code(self, key: _Key) -> _Code:
+        self._current, self._has_grown = key, False
+        self._facts, self._callees, self._found = set(), {}, {}
+        return _Code(self._written(key), self._facts, self._callees, self._found)
+
     def _written(self, key: _Key) -> Function:
         function, name = self._function(key.function), self._names[key]
-        self._current = key
         span = function.span.derived(f"`{plain_name(key.function)}` of a batch")
         names = Names([*sizes_in(function), *(p.name for p in function.type_params)])
         size = names.fresh("batch")
@@ -226,7 +280,8 @@ class Vectorizer:
             body = run(code.tail(function.body, frame, function.body))
             mask = self.join(function.body, self._forms.none(type_of(function.body)))
         if mask != self._results[key]:
-            self._results[key], self._has_changed = mask, True
+            self._results[key] = mask
+            self._changed.add(key)
         result = self._forms.type(_result(function), mask, frame.count)
         type_params = (*function.type_params, DimVar(size))
         types = tuple(type_of(p) for p in params)
@@ -285,6 +340,22 @@ class Vectorizer:
         value = wrapper.builder.apply(self._rules[inner], args, ty, type_args)
         self._store.functions[name] = wrapper.made(name, value, every)
         return name
+
+
+def _problems(codes: Mapping[_Key, _Code], written: Iterable[_Key]) -> dict[Problem, None]:
+    return {problem: None for key in written for problem in codes[key].problems}
+
+
+def _reached(codes: Mapping[_Key, _Code], key: _Key) -> dict[_Key, None]:
+    """Return a function for a batch and all that it calls, of those that are written."""
+    found: dict[_Key, None] = {}
+    pending = deque([key])
+    while pending:
+        each = pending.popleft()
+        if each not in found and each in codes:
+            found[each] = None
+            pending += codes[each].callees
+    return found
 
 
 def _result(function: Function) -> Type:
