@@ -86,7 +86,7 @@ def expand_transforms(
         return _without_rules(module)
     expansion = _Expansion(module, opaque, at_once)
     expansion.run()
-    if any(isinstance(p, CannotBatch) for p in expansion.problems):
+    if expansion.fails_for_lost_maps:
         expansion = _Expansion(module, opaque, at_once, are_maps_kept=True)
         expansion.run()
     if expansion.problems and _has_jacobians(module):
@@ -163,14 +163,19 @@ class _Expansion:
         self._along: Final = along
         self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
+        self._are_maps_lost = False
+        """Whether a map is differentiated as the code that it is by then."""
         self._incomplete: Final[set[str]] = set()
         """Derived functions in which something is missing that is among the problems."""
         self._space: Final = Workspace(self.store)
         self._derivers: Final = {make: make(self._space) for make in DERIVERS.values()}
+        vectorizer = self._derivers[Vectorizer]
+        assert isinstance(vectorizer, Vectorizer)
+        self._vectorizer: Final = vectorizer
         if are_maps_kept:
             reverse = self._derivers[ReverseMode]
             assert isinstance(reverse, ReverseMode)
-            self._space.makers = Makers(self._derivers[Vectorizer].name, reverse.pulled)
+            self._space.makers = Makers(vectorizer.name, reverse.pulled)
         self._first_order: Final[set[str]] = set()
         self._waiting: list[_Site] = []
         self._brought: Final[set[str]] = set()
@@ -227,6 +232,11 @@ class _Expansion:
         self._are_local_inlined = True
         return bring_to_callers(self.store, open_)
 
+    @property
+    def fails_for_lost_maps(self) -> bool:
+        """Whether something cannot be batched that might be if maps were kept."""
+        return self._are_maps_lost and any(isinstance(p, CannotBatch) for p in self.problems)
+
     def finish(self) -> None:
         """Drop what was defined on the way and is not part of the program."""
         self._space.finish()
@@ -235,6 +245,8 @@ class _Expansion:
         self._waiting = []
         for group in CallGraph(self.store.functions).groups:
             for name in group:
+                if self.fails_for_lost_maps:
+                    return
                 if has_transforms(self.store.functions[name]):
                     self._expand(name)
 
@@ -281,6 +293,8 @@ class _Expansion:
             return None
         if not self._incomplete.isdisjoint(reached):
             return None
+        if self._space.makers is None and transform.rule not in _LOOK_INSIDE:
+            self._are_maps_lost |= self._vectorizer.has_lanes(reached)
         captures = transform.captures + len(known.captures)
         wanted = Wanted(transform.rule, known.name, captures, transform.options, transform.policy)
         deriver = self._derivers[DERIVERS[transform.rule]]

@@ -128,6 +128,11 @@ class Vectorizer:
             self._known[wanted] = name
         return self._known[wanted]
 
+    def has_lanes(self, names: Iterable[str]) -> bool:
+        """Return whether any of the functions maps another one of which elements take different
+        arms."""
+        return any(n in self._mapped and has_lanes(self._space, n) for n in names)
+
     # What the code of one function asks.
 
     def callee(self, name: str, masks: tuple[Mask, ...]) -> tuple[str, Mask]:
