@@ -100,6 +100,7 @@ MOST_SUMS: Final = 8
 """A group has at most this many sums of products: each keeps a tile of sums in registers."""
 
 READS_WHOLE: Final = "a product reads whole rows or columns of it, which several programs compute"
+READS_BESIDE: Final = "it needs a reduction that ends with the loop of the product"
 READS_ELSEWHERE: Final = "it reads elements of it that other programs compute"
 
 KINDS: Final = {

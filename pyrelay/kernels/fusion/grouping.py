@@ -26,6 +26,7 @@ from ..reading import Unreadable, shape_of
 from .access_analysis import Look, is_cheaper_again, look_at, own_domain
 from .fitting import (
     KINDS,
+    READS_BESIDE,
     READS_ELSEWHERE,
     READS_WHOLE,
     Cluster,
@@ -317,9 +318,27 @@ class Grouping:
                 return READS_WHOLE if item.role is Role.PRODUCT else READS_ELSEWHERE
             if leaf in cluster.writes:
                 return "it reads what is overwritten there"
+        if cluster.beside and self._waits_for_beside([*cluster.members, item], cluster):
+            return READS_BESIDE
         if item.role is not Role.OVERWRITE:
             return found
         return why_not_overwritten(_target(item), cluster, found) or found
+
+    def _waits_for_beside(self, members: Sequence[Item], *clusters: Cluster) -> bool:
+        """Return whether what has an element for each place, or is made of sums of products, is
+        made of a reduction that goes along in the loop of these."""
+        beside = {var for c in clusters for var in c.beside}
+        sums = {m.var for m in members if m.role is Role.PRODUCT}
+        (domain, *_) = (c.domain for c in clusters if c.kind is Kind.CONTRACTION)
+        for member in members:
+            leaves = {leaf for var in mentioned(member.value) for leaf in self.bases(var)}
+            if not sums.isdisjoint(leaves):
+                sums.add(member.var)
+            if not beside.isdisjoint(leaves):
+                beside.add(member.var)
+                if member.var in sums or domain.is_whole(own_domain(member).shape):
+                    return True
+        return False
 
     def _look_in(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
         """Return what a value is made of at the places of a group; why it has none there."""
@@ -395,6 +414,10 @@ class Grouping:
         inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
         reads = {v: own for v, own in cluster.reads.items() if v not in inner}
         if not all(inner.values()) or any(not other.reads.get(v, True) for v in cluster.writes):
+            return
+        if (other.beside or cluster.beside) and self._waits_for_beside(
+            [*other.members, *cluster.members], other, cluster
+        ):
             return
         if joint[1].reduced and not cluster.writes.isdisjoint(other.whole_reads):
             return

@@ -320,6 +320,26 @@ def test_long_rows_of_a_product_are_reduced_in_a_kernel_of_their_own() -> None:
         assert why in [n.why for n in outlined_of(found).remarks]
 
 
+BESIDE = "it needs a reduction that ends with the loop of the product"
+
+
+@pytest.mark.parametrize(
+    "last", ["%d * expand(unsqueeze(%r, dim=1), size=(4, 6))", "sum(%d, dim=(1,)) * %r"]
+)
+def test_what_is_made_of_sums_and_of_a_reduction_beside_them_is_another_kernel(last: str) -> None:
+    found = check(
+        f"""def @main[N: Dim](%g: Tensor[(N, 4), float32], %x: Tensor[(N, 6), float32]) {{
+            let %d = matmul(transpose(%g, dim0=0, dim1=1), %x);
+            let %s = sum(%g, dim=(0,)); let %r = %s * 0.5f32;
+            (%d, %r, {last}) }}""",
+        N=3,
+    )
+    first, *others = groups(found)
+    assert (first.kind, len(first.beside)) == (Kind.CONTRACTION, 1)
+    assert others
+    assert BESIDE in [n.why for n in outlined_of(found).remarks]
+
+
 GRADIENTS = """def @main[N: Dim](%m: ref((Tensor[(4, 6), float32], Tensor[(4,), float32])),
     %g: Tensor[(N, 4), float32], %x: Tensor[(N, 6), float32]) {
     let %s = sum(%g, dim=(0,)); let %t = transpose(%g, dim0=0, dim1=1);
@@ -352,13 +372,13 @@ def test_what_all_programs_read_is_not_overwritten_by_the_first() -> None:
 
 
 def test_what_is_made_of_a_parameter_for_all_programs_is_not_overwritten_by_the_first() -> None:
-    steps = "".join(f"let %k{i + 1} = tanh(%k{i} * %s); " for i in range(6))
+    steps = "".join(f"let %k{i + 1} = tanh(%k{i} * %b); " for i in range(6))
     found = check(
         "def @main[N: Dim](%m: ref((Tensor[(4,), float32], float32)),"
         " %g: Tensor[(N, 4), float32], %x: Tensor[(N, 6), float32]) {"
         " let %s = sum(%g, dim=(0,)); let %t = transpose(%g, dim0=0, dim1=1);"
         " let %p = ref_read(%m); let %b = %p.0; let %q = matmul(%t, %x);"
-        f" let %k0 = %b * %s; {steps}"
+        f" let %k0 = %b * 2f32; {steps}"
         " let %c = reshape(%k6, shape=(4, 1)); let %d = tanh(%q) * %c;"
         " let %new = %b - %s; let! %_ = overwrite(%b, %new); (%d, %k6) }",
         N=3,
