@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from ...diagnostics.wording import counted
 from ..dims import Dim
 from ..transforms import Axes
-from ..types import AdtType, RefType, SizeType, TensorType, TupleType, Type, int64, show, subtypes
+from ..types import AdtType, RefType, SizeType, TensorType, TupleType, Type, int64, show
+from .own_tensors import is_record, own_tensors, with_type_parameters
 
 if TYPE_CHECKING:
     from ..module import AdtDef
@@ -94,30 +95,16 @@ def axes_of(ty: TupleType, axes: Axes) -> tuple[Axes, ...]:
     )
 
 
-def own_tensors(adts: Mapping[str, AdtDef], name: str) -> bool:
-    """Return whether a data type holds tensors that its type parameters do not show."""
-    pending, seen = [name], {name}
-    while pending:
-        definition = adts.get(pending.pop())
-        inside = [f for c in definition.constructors for f in c.fields] if definition else []
-        for part in (p for f in inside for p in subtypes(f)):
-            if isinstance(part, TensorType):
-                return True
-            if isinstance(part, AdtType) and part.name not in seen:
-                seen.add(part.name)
-                pending.append(part.name)
-    return False
-
-
 def _check_data(ty: AdtType, axis: int, adts: Mapping[str, AdtDef]) -> None:
     """Check that data can have a batch dim. Raises NoBatch."""
     if own_tensors(adts, ty.name):
-        name = show(ty).partition("[")[0]
-        raise NoBatch(
-            f"the type of {show(ty)} cannot show the dim of a batch",
-            f"make what it holds a type parameter: `class {name}(Generic[T])` with `T` in place "
-            "of the tensors",
-        )
+        way = with_type_parameters(adts, ty.name)
+        if is_record(adts[ty.name]):
+            made = adts[ty.name].constructors[0]
+            names = ", ".join(made.field_names)
+            call = f"f({made.name}({names}))"
+            way += f"; or batch its fields, `relay.vmap(lambda {names}: {call})`"
+        raise NoBatch(f"the type of {show(ty)} cannot show the dim of a batch", way)
     if axis != 0:
         raise NoBatch(
             f"{show(ty)} has its batch in dim 0 of each tensor, not {axis}", "write axis 0 for data"

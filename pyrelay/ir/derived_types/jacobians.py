@@ -18,6 +18,7 @@ from ..types import (
     show,
     substitution,
 )
+from .own_tensors import with_type_parameters
 
 if TYPE_CHECKING:
     from ..module import AdtDef
@@ -127,11 +128,9 @@ class _Replacement:
     def _of_record(self, ty: AdtType, around: tuple[str, ...]) -> Type:
         definition = self._adts[ty.name]
         if len(definition.constructors) != 1 or ty.name in around:
-            name = show(ty).partition("[")[0]
             raise NoJacobian(
                 f"the type of {show(ty)} cannot show the shapes of the derivatives",
-                f"make what it holds a type parameter: `class {name}(Generic[T])` with `T` in "
-                "place of the tensors",
+                with_type_parameters(self._adts, ty.name),
             )
         instance = substitution(definition.type_params, ty.args)
         fields = map(instance, definition.constructors[0].fields)

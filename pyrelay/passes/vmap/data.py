@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.derived_types.batch_dims import own_tensors
+from ...ir.derived_types.own_tensors import own_tensors
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     BindPattern,

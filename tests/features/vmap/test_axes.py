@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import pytest
 import torch
 
-from pyrelay import Dim, Float, RunError, Tensor, relay
+from pyrelay import CheckError, Dim, Float, RunError, Tensor, relay
 
 T = TypeVar("T")
 N, M = Dim("N"), Dim("M")
@@ -34,6 +34,17 @@ Tree = Leaf[T] | Node[T]
 class Pair(Generic[T]):
     first: T
     second: T
+
+
+@dataclass(frozen=True)
+class Point:
+    place: Float
+    speed: Tensor[Float, (2,)]
+
+
+@relay
+def moved(p: Point, time: Float) -> Point:
+    return Point(p.place + p.speed.sum() * time, p.speed * 0.5)
 
 
 @relay
@@ -105,6 +116,27 @@ def test_lambdas_return_tuples_and_data() -> None:
     torch.testing.assert_close(one, (XS + YS, torch.tensor(2.0)))
     torch.testing.assert_close((pair.first, pair.second, items[0]), (XS, XS * XS, XS))
     torch.testing.assert_close((rows, columns), torch.meshgrid(XS, YS, indexing="ij"))
+
+
+def test_records_of_fixed_types_are_made_of_batches_of_their_fields() -> None:
+    @relay
+    def ahead(xs: Tensor[Float, (N,)], vs: Tensor[Float, (N, 2)]):
+        def fields(x: Float, v: Tensor[Float, (2,)]) -> tuple[Float, Tensor[Float, (2,)]]:
+            p = moved(moved(Point(x, v), 1.0), 2.0)
+            return p.place, p.speed
+
+        return relay.vmap(fields)(xs, vs), relay.vmap(relay.grad(lambda x, v: fields(x, v)[0]))(
+            xs, vs
+        )
+
+    vs = torch.stack((XS, YS), 1)
+    (places, speeds), (by_place, by_speed) = ahead(XS, vs)
+    torch.testing.assert_close(places, XS + 2.0 * vs.sum(1))
+    torch.testing.assert_close(speeds, 0.25 * vs)
+    torch.testing.assert_close(by_place, torch.ones(3))
+    torch.testing.assert_close(by_speed, torch.full((3, 2), 2.0))
+    with pytest.raises(CheckError, match=r"relay\.vmap\(lambda place, speed: f\(Point\("):
+        relay.vmap(moved, in_axes=(0, None))(Point(XS, vs), 1.0)
 
 
 def test_derivatives_of_lambdas_find_their_parameters_in_the_call() -> None:
