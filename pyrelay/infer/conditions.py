@@ -22,6 +22,7 @@ from ..ir.types import (
     show,
 )
 from ..prelude.library import LIST, OPTION
+from .coercions.optional import inner_of
 from .explanations.explain import operand_text
 from .solver import Solver
 
@@ -66,7 +67,8 @@ class ConditionConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""
         ty = solver.resolve(self.type)
-        return ConditionMismatch(self.span, show(ty), self._comparison(ty))
+        is_optional = inner_of(ty) is not None
+        return ConditionMismatch(self.span, show(ty), self._comparison(ty), is_optional)
 
     def _comparison(self, ty: Type) -> str:
         """Return a help with the condition that a value of another type probably stands for."""

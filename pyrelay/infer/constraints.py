@@ -27,8 +27,11 @@ from ..ir.dims import Dim
 from ..ir.expr import Call, Constructor, Expr, Function
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
+    INT,
     AdtType,
+    DType,
     FnType,
+    TensorType,
     TupleType,
     Type,
     TypeHole,
@@ -37,7 +40,14 @@ from ..ir.types import (
 from ..operators.host.field import field as field_op
 from ..operators.host.loop import by_type, unpacked
 from ..prelude.library import LIST
-from .explanations.explain import explain_argument, explain_operator, explain_unpacking, one_type
+from .coercions.optional import inner_of
+from .explanations.explain import (
+    explain_argument,
+    explain_operator,
+    explain_unpacking,
+    one_type,
+    operand_text,
+)
 from .joins import join, takes_none
 from .operators import OperatorCall, Reading
 from .overloads.joined_lists import is_empty_list, joins_lists
@@ -142,7 +152,22 @@ class FlowConstraint:
         if self.kind == "let":
             return NameMismatch(self.span, self.name, show(expected), show(actual))
         name = None if self.function is None else self.function.name
-        return ReturnMismatch(self.span, name or "this function", show(expected), show(actual))
+        way = None if self.value is None else _made(operand_text(self.value), actual, expected)
+        return ReturnMismatch(self.span, name or "this function", show(expected), show(actual), way)
+
+
+def _made(text: str, actual: Type, wanted: Type) -> str | None:
+    """Return how a value of another type is made into one that is wanted; None where that depends
+    on the program."""
+    match actual, wanted:
+        case TensorType(()), _ if wanted == INT:
+            return f"make it an integer: `int({text})`"
+        case TensorType(a), TensorType(b, DType() as dtype) if a == b:
+            return f"cast the value: `relay.cast({text}, relay.{dtype})`"
+        case _ if inner_of(actual) == wanted:
+            return f"return another value where it is None: test `{text} is None` first"
+        case _:
+            return None
 
 
 def _same_count(actual: Type, wanted: TupleType) -> bool:

@@ -386,7 +386,7 @@ def _independent(problems: Sequence[Problem]) -> list[Problem]:
         return list[Problem](otherwise)  # what is computed from a parameter is wrong with it
     wrong = [p for p in problems if isinstance(p, ConditionMismatch)]
     conditions = [p.span for p in wrong]
-    optionals = {p.actual for p in wrong if p.actual.startswith("Option[")}
+    optionals = {p.actual for p in wrong if p.is_optional}
     return [
         p
         for p in problems

@@ -101,3 +101,9 @@ def equation_text(difference: Dim) -> str:
     if open_.terms[0][1] < 0:
         open_, rest = -open_, -rest
     return f"`{open_.substitute(named)} == {rest}`"
+
+
+def is_never_zero(dim: Dim) -> bool:
+    """Return whether a polynomial in sizes is zero only when sizes vanish: all signs agree."""
+    signs = {coefficient > 0 for _, coefficient in dim.terms}
+    return len(signs) == 1

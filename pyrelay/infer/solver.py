@@ -43,7 +43,7 @@ from .coercions.listed import flowing_parts
 from .coercions.optional import inner_of
 from .dtypes import DTypes, Key
 from .extent import Extents
-from .quotients import quotient_in, refuse_remainder
+from .quotients import is_never_zero, quotient_in, refuse_remainder
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -190,6 +190,13 @@ class Solver(DTypes):
             ty = known
         return ty
 
+    def last_hole(self, ty: Type) -> TypeHole | None:
+        """Return the hole that was filled with the head of a type; None if there was none."""
+        hole = None
+        while isinstance(ty, TypeHole):
+            hole, ty = ty, self._types.get(ty.number, UNIT)
+        return hole
+
     def resolve(self, ty: Type) -> Type:
         """Return the type with everything known filled in, at every depth."""
         ty = self.shallow(ty)
@@ -330,7 +337,7 @@ class Solver(DTypes):
             assert self.span is not None
             self.equations.append((left, right, self.span, self.place))
             return
-        if difference.constant is not None or _never_zero(difference):
+        if difference.constant is not None or is_never_zero(difference):
             raise Clash(f"{left} is not {right}")
         if self.is_found_running(difference):
             self._check(left, right)
@@ -458,12 +465,6 @@ class Solver(DTypes):
             self.unify(actual, expected)
         elif actual != UNIT:
             self.flow(actual, inner)
-
-
-def _never_zero(dim: Dim) -> bool:
-    """Return whether a polynomial in sizes is zero only when sizes vanish: all signs agree."""
-    signs = {coefficient > 0 for _, coefficient in dim.terms}
-    return len(signs) == 1
 
 
 def is_closed(ty: Type) -> bool:

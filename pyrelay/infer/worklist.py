@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.catalogue.sizes import DimsMismatch
@@ -14,7 +15,7 @@ from ..ir.expr import Function
 from ..ir.op import Clash, Stuck
 from ..ir.types import AdtType, DTypeHole, TypeHole
 from ..prelude.library import OPTION
-from .constraints import Constraint, JoinConstraint
+from .constraints import Constraint, FlowConstraint, JoinConstraint
 from .maybe_none import Sources, maybe_none, must_wait, sources_of
 from .operators import StaticNeeded, WidthsMixed
 from .quotients import choice_in, quotient_in
@@ -36,6 +37,9 @@ class Worklist:
         self._waiting: Final[dict[tuple[str, int], Waiting]] = {}
         self._stuck: Final[dict[int, Constraint]] = {}
         self._owners: Final[dict[int, Function | None]] = {}
+        self._tried: Constraint | None = None
+        self._fillers: Final[dict[tuple[str, int], Constraint]] = {}
+        """What filled each hole."""
         self.problems: Final[list[Problem]] = []
 
     def add(self, constraint: Constraint) -> None:
@@ -136,6 +140,7 @@ class Worklist:
             if parts:
                 return True
         self._solver.span, self._solver.place = constraint.span, None
+        self._tried = constraint
         owner, self._solver.owner = self._solver.owner, self._owners[id(constraint)]
         try:
             constraint.attempt(self._solver)
@@ -146,10 +151,22 @@ class Worklist:
             self.problems.append(EndlessType(constraint.span))
         except (Clash, StaticNeeded, WidthsMixed, WrongAttribute) as clash:
             # The result's hole stays open: what waits for it is not blamed for this mistake.
-            self.problems.append(constraint.explain(self._solver, clash))
+            self.problems.append(self._blamed(constraint).explain(self._solver, clash))
         finally:
             self._solver.owner = owner
         return True
+
+    def _blamed(self, constraint: Constraint) -> Constraint:
+        """Return the constraint that a clash is to be explained by: where all arms of a join have
+        one type, the place that expects another of its result."""
+        if not isinstance(constraint, JoinConstraint):
+            return constraint
+        hole = self._solver.last_hole(constraint.result)
+        filler = None if hole is None else self._fillers.get(_key(hole))
+        arms = [ty for ty, _ in constraint.arms if self._solver.last_hole(ty) != hole]
+        if not isinstance(filler, FlowConstraint) or len(set(map(self._solver.resolve, arms))) != 1:
+            return constraint
+        return replace(filler, actual=arms[0])
 
     def _wait(self, constraint: Constraint, stuck: Stuck) -> None:
         self._stuck[id(constraint)] = constraint
@@ -160,7 +177,10 @@ class Worklist:
         filled = self._solver.filled
         while filled or self._ready:
             while filled:
-                for constraint in self._waiting.pop(filled.pop(), ()):
+                key = filled.pop()
+                if self._tried is not None:
+                    self._fillers.setdefault(key, self._tried)
+                for constraint in self._waiting.pop(key, ()):
                     self._wake(constraint)
             if self._ready:
                 self._try(self._ready.popleft())

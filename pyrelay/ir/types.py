@@ -435,8 +435,16 @@ def _data(ty: AdtType) -> str:
     if names_own_sizes(ty.name):
         return _with_own_sizes(ty)
     name = ty.name.removeprefix(PRELUDE)
+    if name == "Option" and _is_never_none(ty.args[0]):
+        return f"{_part(ty.args[0])} | None"
     inside = ", ".join(_size(a) if isinstance(a, Dim) else _part(a) for a in ty.args)
     return f"{name}[{inside}]" if ty.args else name
+
+
+def _is_never_none(ty: Type | Dim) -> TypeGuard[Type]:
+    """Return whether no value of a type is None."""
+    is_optional = isinstance(ty, AdtType) and ty.name == f"{PRELUDE}Option"
+    return not isinstance(ty, Dim) and ty != UNIT and not is_optional
 
 
 def _with_own_sizes(ty: AdtType) -> str:

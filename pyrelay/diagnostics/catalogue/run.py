@@ -182,10 +182,12 @@ class SizesAreNotEqual:
         """Return the mistake as data."""
         title = f"two sizes that must be equal are {self.left} and {self.right}"
         label = "this needs them to be equal"
+        way = "compare the `shape` of both before, or slice or pad one to the size of the other"
         if self.factor is not None:
             title = f"a size that must be a multiple of {self.factor} is {self.left}"
             label = "this divides it"
-        return Diagnostic(code="RL508", title=title, primary=Label(self.span, label))
+            way = f"pad it to a multiple of {self.factor}, or slice the rest off"
+        return Diagnostic(code="RL508", title=title, primary=Label(self.span, label), help=way)
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,14 +216,17 @@ class ReturnMismatch:
     function: str
     declared: str
     actual: str
+    way: str | None = None
+    """How a value of the declared type is made; None where only the types are known."""
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
+        way = self.way or f"make the value {self.declared}"
         return Diagnostic(
             code="RL206",
             title=f"`{self.function}` is declared to return {self.declared}",
             primary=Label(self.span, f"this is {self.actual}"),
-            help=f"declare `-> {self.actual}`, or make the value {self.declared}",
+            help=f"declare `-> {self.actual}`, or {way}",
         )
 
 
@@ -252,6 +255,7 @@ class ConditionMismatch:
     span: Span
     actual: str
     way: str
+    is_optional: bool = False
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""

@@ -68,7 +68,7 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
     span = call.call.span
     if call.op is logical_not and (optional := _optional_operand(solver, call)) is not None:
         way = f"write `{operand_text(call.call.args[0])} is None`"
-        return ConditionMismatch(span, show(optional), way)
+        return ConditionMismatch(span, show(optional), way, is_optional=True)
     match clash:
         case StaticNeeded():
             return _not_static(call, clash, show(solver.resolve(clash.actual)))

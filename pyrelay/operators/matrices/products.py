@@ -204,7 +204,8 @@ def _linear_bias(call: RuleCall) -> TensorType:
 
 def _linear_clash(call: RuleCall, x: TensorType, weight: TensorType) -> NoReturn:
     """Stop and say what was probably forgotten."""
-    features, advice = weight.shape[-1], None
+    features = weight.shape[-1]
+    advice = f"the weight is (out_features, in_features): here it needs {x.shape[-1]} columns"
     if weight.shape[0] == x.shape[-1]:
         advice = "the weight is (out_features, in_features): pass `w.T`"
     for start in range(x.rank - 1):
