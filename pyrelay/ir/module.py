@@ -33,6 +33,8 @@ class AdtDef:
     type_params: tuple[TypeParam, ...]
     constructors: tuple[ConstructorDef, ...]
     span: Span
+    by_identity: bool = False
+    """Whether Python compares instances of a class of it by identity."""
 
     def constructor(self, name: str) -> ConstructorDef:
         """Return the constructor of that name. Raises KeyError if there is none."""

@@ -233,7 +233,7 @@ class _Walk:
         for name, (_, _, ty, _) in zip(constructor.field_names, fields, strict=False):
             if isinstance(ty, FnType | RefType):
                 what = f"the field `{name}` of `{constructor.name}`"
-                raise Clash(f"`equal` does not compare {what}, which is {show(ty)}", help=_PARTS)
+                raise Clash(f"{what} is {show(ty)}, which is not compared", help=_PARTS)
         patterns = (
             self._pattern(types[0], constructor, [f[0] for f in fields]),
             self._pattern(types[1], constructor, [f[1] for f in fields]),
@@ -255,7 +255,10 @@ def _refusal(left: Type, right: Type) -> Clash:
     """Return why values of two types are not compared."""
     if type(left) is type(right) and not isinstance(left, AdtType | TupleType | TypeVar):
         return Clash(
-            f"`equal` does not compare values of type {show(left)}",
+            f"values of type {show(left)} are not compared",
             help=_PARTS,
         )
-    return Clash(f"`equal` compares values of one type, not {show(left)} and {show(right)}")
+    return Clash(
+        f"only values of one type are compared, not {show(left)} and {show(right)}",
+        help="values of these types are never equal: compare a part of one with the other",
+    )

@@ -59,7 +59,7 @@ from ...operators.host.loop import (
 from ...operators.host.sizes import dim_size
 from ...operators.primitive.activation import stop_gradient
 from ...operators.primitive.arithmetic import add, maximum, minimum, multiply
-from ...operators.primitive.compare import cast, equal, less, not_equal
+from ...operators.primitive.compare import cast, equal, less, logical_not, not_equal
 from ...operators.primitive.extrema import amax, amin
 from ...operators.primitive.index import index, set_at
 from ...operators.primitive.join import stack
@@ -95,8 +95,6 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     whole = _OF_CALLS.get(call.op)
     if whole is not None:
         return whole(call, solver, adts)
-    if call.op in (equal, not_equal):
-        _check_compared(call, solver)
     on_list, on_tensor = _ON_LISTS.get(call.op), _ON_TENSORS.get(call.op)
     if on_list is None:
         return None
@@ -218,16 +216,22 @@ def _equal(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Re
     return Reading(at.operands, compared(pair, (left, right), solver, adts, at.span))
 
 
-def _check_compared(call: OperatorCall, solver: Solver) -> None:
-    negated = call.op is not_equal
-    sign = "!=" if negated else "=="
-    for position, ty in enumerate(map(solver.shallow, call.types)):
-        if isinstance(ty, AdtType) and ty.name != LIST:
+def _compared(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
+    """Read `==` or `!=` of data, lists and tuples, which are compared whole."""
+    left, right = map(solver.shallow, call.types)
+    whole = [ty for ty in (left, right) if isinstance(ty, AdtType | TupleType)]
+    if not whole:
+        return None
+    for ty in whole:
+        if isinstance(ty, AdtType) and adts[ty.name].by_identity:
             raise Clash(
-                f"data is not compared by `{sign}`",
-                labels={position: f"this is {show(ty)}"},
-                help=f"`{'not ' * negated}relay.equal(a, b)` compares whole values",
+                f"Python compares instances of `{show(ty)}`, which has `eq=False`, by identity",
+                help="`relay.equal(a, b)` compares whole values",
             )
+    at = Site(call, solver)
+    pair = (at.operand(0), at.operand(1))
+    same = compared(pair, (left, right), solver, adts, at.span)
+    return Reading(at.operands, at.call(logical_not, same) if call.op is not_equal else same)
 
 
 # Of tensors.
@@ -404,14 +408,6 @@ def _both(site: Site) -> Expr:
     return site.call("concat", site.operand(0), site.operand(1))
 
 
-def _not_compared(site: Site) -> Expr:
-    raise Clash(
-        "lists are not compared by `==`",
-        labels={0: "this is a list"},
-        help="`relay.equal(xs, ys)` compares them whole; whether one is empty is `len(xs) == 0`",
-    )
-
-
 def _first(site: Site) -> Expr:
     return site.split(site.operand(1), lambda head, _: head, nothing(site))
 
@@ -439,8 +435,6 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
     sum_: _total,
     amax: _extreme(maximum, "max"),
     amin: _extreme(minimum, "min"),
-    equal: _not_compared,
-    not_equal: _not_compared,
     first_place: lambda site: site.operand(0),
     is_inside: _is_cons,
     element_at: _first,
@@ -460,8 +454,10 @@ _OF_CALLS: Final[
     index_of: found_in_list,
     is_before: order,
     multiply: multiplied,
+    not_equal: _compared,
     truth: truth_of,
     unpacked: unpacked_elements,
+    equal: _compared,
     equal_values: _equal,
     field: _field,
     map_leaves: _tree_map,

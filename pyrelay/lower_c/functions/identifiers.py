@@ -17,6 +17,9 @@ _KEYWORDS: Final = """
 _RESERVED: Final = frozenset(_KEYWORDS.split())
 """Names that mean something in C, or in the code around values."""
 
+_PREFIXES: Final = ("relay", "RELAY", "f_", "k_")
+"""What the names of the library, of functions and of kernels begin with."""
+
 
 @final
 class Names:
@@ -28,7 +31,7 @@ class Names:
     def fresh(self, wish: str) -> str:
         """Return a name that nothing has, like the one wished for."""
         base = re.sub(r"\W+", "_", wish, flags=re.ASCII).strip("_") or "value"
-        base = f"v_{base}" if base[0].isdigit() or base.startswith(("relay", "RELAY")) else base
+        base = f"v_{base}" if base[0].isdigit() or base.startswith(_PREFIXES) else base
         name, number = base, 1
         while name in self._taken:
             number += 1

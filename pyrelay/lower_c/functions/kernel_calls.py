@@ -78,7 +78,7 @@ class Kernels:
             raise NotInC("it changes tensors in place")
         layout = _layout(kernel, lying)
         if (name, layout) not in self._made:
-            symbol = name.replace(".", "_")
+            symbol = f"k_{name.removeprefix('kernel.').replace('.', '_')}"
             if layout.units:
                 symbol = f"{symbol}_v{len(self._made) + 1}"
             try:

@@ -144,7 +144,7 @@ class _Program:
         nodes = (n for p in units for n in post_order(p.function) if isinstance(n, Var))
         self.has_tensors: Final = any(is_tensor(type_of(n)) for n in nodes)
         for planned in units:
-            self._names[planned] = self._taken.fresh(f"f_{planned.name}")
+            self._names[planned] = f"f_{self._taken.fresh(planned.name)}"
         groups = components(_graph(self._plan))
         self._groups: Final = {p: n for n, group in enumerate(groups) for p in group}
         self._deep: Final = self._find_deep()

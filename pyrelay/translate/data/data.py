@@ -268,7 +268,8 @@ class DataTypes:
                 self._constructor_def(each, m, c, seen, span)
                 for m, c in zip(each.members, found.constructors, strict=True)
             )
-            self.adts[found.name] = AdtDef(found.name, found.params, built, place)
+            by_identity = any(m.cls.__eq__ is object.__eq__ for m in each.members)
+            self.adts[found.name] = AdtDef(found.name, found.params, built, place, by_identity)
         for each in group:
             numbers = tuple(self._numbers(each, m, seen) for m in each.members)
             self._types[each.key] = replace(self._types[each.key], numbers=numbers)

@@ -1,4 +1,4 @@
-"""Data is compared by `relay.equal`."""
+"""`==` of instances that Python compares by identity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyrelay import Float, relay
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     x: Float
     y: Float

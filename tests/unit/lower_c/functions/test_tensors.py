@@ -227,3 +227,19 @@ def test_what_is_no_tensor_in_memory_of_the_host_goes_past_c() -> None:
     with options(lowering="c"), counted() as ran:
         steps(operand, torch.tensor(0.01))
     assert ran == []
+
+
+@relay
+def walk(key: Tensor[Int, (2,)], field: Tensor[Float, (N, N)], turns: int) -> Tensor[Float, (N, N)]:
+    field = field.clone()
+    for _ in range(turns):
+        for i in range(len(field)):
+            key, index_1 = relay.random_split(key)
+            f_walk = field[i, (i + 1) % len(field)] * 0.5
+            k_2 = relay.random.uniform(index_1, ())
+            field[i, i] = 1.0 if k_2 < f_walk else -1.0
+    return field
+
+
+def test_names_of_values_differ_from_those_of_functions_and_kernels() -> None:
+    agree(walk, relay.random.key(1), torch.rand(3, 3), 4)
