@@ -104,6 +104,19 @@ def tree_sum(t: Tree, scale: Float) -> Float:
 
 
 @relay
+def patterns(t: Tree, k: Float) -> Float:
+    match t:
+        case Node(Leaf(v), _, w, 1 | 3) if v > k:
+            return v * w * k
+        case Node(Leaf(v), Node(_, _, w, _), _, _) | Node(Node(Leaf(v), _, _, _), _, w, 1 | 2):
+            return v * w * k * k + w
+        case Node(left, _, w, _):
+            return relay.sin(patterns(left, k * w))
+        case Leaf(v):
+            return v * v * k
+
+
+@relay
 def rebuild(t: Tree, k: Float) -> Tree:
     match t:
         case Leaf(v):

@@ -25,6 +25,14 @@ TREE: Final = Node(
     0.5,
     2,
 )
+PATTERNED: Final = (
+    (TREE, 0.5),
+    (TREE.left, 0.25),
+    (TREE.left, 0.75),
+    (TREE.right, 0.75),
+    (Node(TREE.left, Leaf(0.5), 1.5, 3), 0.75),
+)
+"""Trees and numbers for which each arm of `patterns` is taken."""
 EXPRESSION: Final = Let(
     Mul(Get(0), Add(Get(1), Num(0.5))), Add(Mul(Get(0), Get(0)), Let(Get(1), Mul(Get(0), Get(1))))
 )
@@ -46,6 +54,7 @@ CALLS: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
     ("collatz_like", (0.7, 1)),
     ("ackermann_like", (2, 2, 0.5)),
     ("tree_sum", (TREE, 0.75)),
+    *(("patterns", (tree, k)) for tree, k in PATTERNED),
     ("rebuilt", (TREE, 0.5)),
     ("evaluate", (EXPRESSION, [0.5, -1.5])),
     ("run_cps", ([0.5, -1.5, 2.0], 0.25)),
@@ -142,33 +151,37 @@ def test_the_gradient_is_that_of_torch(name: str, args: tuple[Any, ...], lowerin
 
 
 TWICE: Final = (
-    ("newton", 2.0, ()),
-    ("collatz_like", 0.7, (6,)),
-    ("composed", 0.5, (1.5, 3)),
-    ("refs", 0.75, (4,)),
-    ("ref_closure", 0.75, (3,)),
-    ("power_tower", 1.1, (3,)),
-    ("mutual", 0.75, (5,)),
-    ("memo", 0.75, (6,)),
-    ("string_switch", 0.75, (5,)),
-    ("while_break", 0.5, (1e9,)),
+    ("newton", "a", 2.0, ()),
+    ("collatz_like", "x", 0.7, (6,)),
+    ("ackermann_like", "x", 0.5, (2, 2)),
+    ("tree_sum", "scale", 0.75, (TREE,)),
+    ("patterns", "k", 0.75, (TREE.left,)),
+    ("rebuilt", "k", 0.5, (TREE,)),
+    ("composed", "x", 0.5, (1.5, 3)),
+    ("refs", "x", 0.75, (4,)),
+    ("ref_closure", "x", 0.75, (3,)),
+    ("power_tower", "x", 1.1, (3,)),
+    ("mutual", "x", 0.75, (5,)),
+    ("memo", "x", 0.75, (6,)),
+    ("optional", "k", -0.75, ([0.5, 1.5, -2.0],)),
+    ("string_switch", "x", 0.75, (5,)),
+    ("while_break", "x", 0.5, (1e9,)),
 )
-"""Programs with a float, whose name is `x` or `a`, and their other arguments."""
+"""Programs, a parameter that is a float, a value of it, and the other arguments."""
 
 
 @pytest.mark.parametrize("lowering", ["auto", "evaluator"])
-@pytest.mark.parametrize(("name", "at", "others"), TWICE)
+@pytest.mark.parametrize(("name", "place", "at", "others"), TWICE)
 def test_so_is_the_second_derivative(
-    name: str, at: float, others: tuple[Any, ...], lowering: str
+    name: str, place: str, at: float, others: tuple[Any, ...], lowering: str
 ) -> None:
     function = getattr(programs, name)
-    parameters = list(inspect.signature(function).parameters)
-    place = "x" if "x" in parameters else "a"
-    args = list(others)
-    args.insert(parameters.index(place), at)
+    index = list(inspect.signature(function).parameters).index(place)
+    args = [*others[:index], at, *others[index:]]
     leaf = torch.tensor(at, dtype=torch.float64, requires_grad=True)
-    places = [leaf if p == place else a for p, a in zip(parameters, args, strict=True)]
-    value = Reference(SOURCE).run(name, places)
+    reference = Reference(SOURCE)
+    rest = [leaves(a, [], reference.names) for a in others]
+    value = reference.run(name, [*rest[:index], leaf, *rest[index:]])
     (first,) = torch.autograd.grad(value, leaf, create_graph=True)
     (second,) = torch.autograd.grad(first, leaf)
     with pyrelay.options(lowering=lowering):
