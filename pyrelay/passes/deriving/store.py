@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.call_graph import CallGraph, reachable
+from ...ir.expr import Function, type_of
 from ...ir.names import Names
+from ...ir.types import FnType
 from .ruled import opaque
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...ir.expr import Function
+    from ...diagnostics.source import Span
+    from ...ir.expr import Expr, Var
     from ...ir.module import AdtDef, Module
+    from ...ir.types import TypeParam
     from ..base import Opaque
 
 
@@ -55,6 +59,31 @@ class Store:
         """Return a name for a new function."""
         return self._globals.fresh(hint)
 
+    def define(
+        self, hint: str, source: Function, params: tuple[Var, ...], body: Expr, span: Span
+    ) -> str:
+        """Define a function that has the type parameters and assumptions of another; return its
+        name."""
+        name = self.function_name(hint)
+        self.functions[name] = function_like(source, name, params, body, span)
+        return name
+
     def data_name(self, hint: str) -> str:
         """Return a name for a new data type or constructor."""
         return self._data.fresh(hint)
+
+
+def function_like(
+    source: Function,
+    name: str,
+    params: tuple[Var, ...],
+    body: Expr,
+    span: Span,
+    type_params: tuple[TypeParam, ...] | None = None,
+) -> Function:
+    """Return a function with the assumptions of another, and its type parameters unless others are
+    given."""
+    type_params = source.type_params if type_params is None else type_params
+    result = type_of(body)
+    ty = FnType(tuple(map(type_of, params)), result, type_params)
+    return Function(params, body, result, type_params, name, source.assumptions, ty=ty, span=span)

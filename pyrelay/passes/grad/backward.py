@@ -16,13 +16,13 @@ from ...ir.expr import (
     Match,
     Tuple,
     Var,
-    type_of,
 )
 from ...ir.names import Names
 from ...ir.traverse import Steps, let
-from ...ir.types import FnType, TupleType, Type, as_arguments
+from ...ir.types import TupleType, Type, as_arguments
 from ...operators.builder import Builder
 from ..deriving.copying import Copier
+from ..deriving.store import function_like
 from .layout import Layout
 from .saved_values import type_of_saved
 
@@ -75,7 +75,7 @@ class Backward:
             inside = self._finish(code, builder)
             body = Match(residual, (Clause(pattern, inside),), ty=result, span=self.span)
         every = params if residual is None else (residual, *params)
-        return self._function(every, body, result)
+        return self._function(every, body)
 
     def make_loop(
         self, code: Code, scope: Scope, trace: AdtType, names: tuple[str, str], result: Type
@@ -110,21 +110,11 @@ class Backward:
             Clause(pattern, let(builder.bindings, call)),
         )
         body = Match(walked, clauses, ty=result, span=self.span)
-        return self._function((walked, *params), body, result)
+        return self._function((walked, *params), body)
 
-    def _function(self, params: tuple[Var, ...], body: Expr, result: Type) -> Function:
-        type_params = self._type_params
-        types = tuple(type_of(p) for p in params)
-        return Function(
-            params,
-            body,
-            result,
-            type_params,
-            self._name,
-            self._work.source.function.assumptions,
-            ty=FnType(types, result, type_params),
-            span=self.span,
-        )
+    def _function(self, params: tuple[Var, ...], body: Expr) -> Function:
+        source = self._work.source.function
+        return function_like(source, self._name, params, body, self.span, self._type_params)
 
     def _finish(self, code: Code, builder: Builder) -> Expr:
         results = [builder.value(self._copier.atom(r)) for r in code.results]

@@ -27,6 +27,7 @@ from ..deriving.cotangents.adt_cotangents import Border
 from ..deriving.cotangents.masks import bits
 from ..deriving.deriver import Wanted, own_params, plain_name
 from ..deriving.obstacles import obstacles_in
+from ..deriving.store import function_like
 from .derive import Derivation
 from .finish import one_or_tuple
 
@@ -157,18 +158,8 @@ class _Wrapper:
         return self._made((*self._params, g), result)
 
     def _made(self, params: tuple[Var, ...], result: Value) -> Function:
-        function, ty, builder = self._function, result.ty, self._builder
-        types = tuple(type_of(p) for p in params)
-        return Function(
-            params,
-            builder.block(result),
-            ty,
-            function.type_params,
-            self._name,
-            function.assumptions,
-            ty=FnType(types, ty, function.type_params),
-            span=builder.span,
-        )
+        body = self._builder.block(result)
+        return function_like(self._function, self._name, params, body, self._builder.span)
 
     def _result(self, value: Value, gradient: Value) -> Value:
         wanted, builder = self._wanted, self._builder

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...ir.expr import Batching, Differentiation, Function, GlobalVar, Rule, Transform, Var, type_of
+from ...ir.expr import Batching, Differentiation, Function, GlobalVar, Rule, Transform, Var
 from ...ir.names import Names
 from ...ir.types import FnType, TupleType, as_arguments
-from ...operators.builder import Builder, Value
+from ...operators.builder import Builder
 from ..deriving.copying import Copier
 from ..deriving.deriver import Wanted
 
@@ -43,7 +43,8 @@ def _forward(space: Workspace, name: str, function: Function) -> str:
     type_args = as_arguments(function.type_params)
     value = builder.apply(name, args, function.ty.result, type_args)
     whole = builder.tuple((value, builder.tuple(args)))
-    return _define(space, function, "fwd", params, whole)
+    hint = f"{function.name}_fwd"
+    return space.store.define(hint, function, params, builder.block(whole), function.span)
 
 
 def _backward(space: Workspace, function: Function, wanted: Wanted, wrt: tuple[int, ...]) -> str:
@@ -62,23 +63,5 @@ def _backward(space: Workspace, function: Function, wanted: Wanted, wrt: tuple[i
     result = TupleType(tuple(function.ty.params[i] for i in wrt))
     type_args = as_arguments(function.type_params)
     whole = builder.apply(mapped, (*args, builder.value(g)), result, type_args)
-    return _define(space, function, "bwd", (saved, g), whole)
-
-
-def _define(
-    space: Workspace, function: Function, role: str, params: tuple[Var, ...], result: Value
-) -> str:
-    """Define a function with the type parameters of another one; give its name."""
-    name = space.store.function_name(f"{function.name}_{role}")
-    types = tuple(type_of(p) for p in params)
-    space.store.functions[name] = Function(
-        params,
-        result.builder.block(result),
-        result.ty,
-        function.type_params,
-        name,
-        function.assumptions,
-        ty=FnType(types, result.ty, function.type_params),
-        span=function.span,
-    )
-    return name
+    hint, body = f"{function.name}_bwd", builder.block(whole)
+    return space.store.define(hint, function, (saved, g), body, function.span)

@@ -195,21 +195,9 @@ class Recomputation:
         return builder.apply(name, args, result, type_arguments(callee.type_params, types))
 
     def _define(self, role: str, params: tuple[Var, ...], builder: Builder, result: Value) -> str:
-        """Define a function; give its name."""
-        function = self._function
-        name = self._store.function_name(f"{self._instance.source}_{role}")
-        ty = FnType(tuple(type_of(p) for p in params), result.ty, function.type_params)
-        self._store.functions[name] = Function(
-            params,
-            builder.block(result),
-            result.ty,
-            function.type_params,
-            name,
-            function.assumptions,
-            ty=ty,
-            span=self._span,
-        )
-        return name
+        """Define a function; return its name."""
+        hint = f"{self._instance.source}_{role}"
+        return self._store.define(hint, self._function, params, builder.block(result), self._span)
 
 
 def _kept(forward: Function, rule: Transform) -> list[Var]:

@@ -49,17 +49,8 @@ def transposed_rule(space: Workspace, instance: Instance, inner: Instance) -> No
     callee = space.store.functions[inner.forward]
     both = builder.apply(inner.forward, args, _result(callee), as_arguments(function.type_params))
     result = builder.tuple((both[0][0], both[1]))
-    name = instance.forward = space.store.function_name(f"{instance.source}_fwd")
-    ty = FnType(tuple(type_of(p) for p in params), result.ty, function.type_params)
-    space.store.functions[name] = Function(
-        params,
-        builder.block(result),
-        result.ty,
-        function.type_params,
-        name,
-        function.assumptions,
-        ty=ty,
-        span=span,
+    instance.forward = space.store.define(
+        f"{instance.source}_fwd", function, params, builder.block(result), span
     )
 
 
@@ -161,22 +152,9 @@ class RuledDerivation:
         return builder.apply(rule.name, args, types(_result(callee)), type_args)
 
     def _define(self, role: str, params: tuple[Var, ...], builder: Builder, result: Value) -> str:
-        """Define a function; give its name."""
-        function = self._function
-        name = self._store.function_name(f"{self._instance.source}_{role}")
-        types = tuple(type_of(p) for p in params)
-        ty = FnType(types, result.ty, function.type_params)
-        self._store.functions[name] = Function(
-            params,
-            builder.block(result),
-            result.ty,
-            function.type_params,
-            name,
-            function.assumptions,
-            ty=ty,
-            span=self._span,
-        )
-        return name
+        """Define a function; return its name."""
+        hint = f"{self._instance.source}_{role}"
+        return self._store.define(hint, self._function, params, builder.block(result), self._span)
 
 
 def _result(function: Function) -> Type:

@@ -34,6 +34,7 @@ from ...operators.host.shadow import shadow
 from ..deriving.cotangents.cells import without_sizes
 from ..deriving.deriver import Wanted, plain_name
 from ..deriving.ruled import rule_of, without_rules
+from ..deriving.store import function_like
 from .body import Body
 from .derivable import has_lanes, ruled, with_floats_batched
 from .frame import Frame
@@ -287,19 +288,8 @@ class Vectorizer:
         if mask != self._results[key]:
             self._results[key] = mask
             self._changed.add(key)
-        result = self._forms.type(_result(function), mask, frame.count)
         type_params = (*function.type_params, DimVar(size))
-        types = tuple(type_of(p) for p in params)
-        return Function(
-            tuple(params),
-            body,
-            result,
-            type_params,
-            name,
-            function.assumptions,
-            ty=FnType(types, result, type_params),
-            span=span,
-        )
+        return function_like(function, name, tuple(params), body, span, type_params)
 
     # The function that takes arguments with the batch at any axis.
 

@@ -17,6 +17,7 @@ from ...operators.host.sizes import as_size
 from ...operators.primitive.compare import greater_equal
 from ...operators.primitive.view import permute
 from ..deriving.deriver import Wanted, own_params, plain_name
+from ..deriving.store import function_like
 from .masks import Mask, is_any
 
 if TYPE_CHECKING:
@@ -60,17 +61,8 @@ class Wrapper:
         assert isinstance(ty, FnType)
         value = self._from_front(value, ty.result, mask, self.out_axes, self.count)
         type_params = (*self._function.type_params, DimVar(self._size_name))
-        types = tuple(type_of(p) for p in self._params)
-        return Function(
-            tuple(self._params),
-            self.builder.block(value),
-            value.ty,
-            type_params,
-            name,
-            self._function.assumptions,
-            ty=FnType(types, value.ty, type_params),
-            span=self.span,
-        )
+        params, body = tuple(self._params), self.builder.block(value)
+        return function_like(self._function, name, params, body, self.span, type_params)
 
     def _type(self, ty: Type, axes: Axes) -> Type:
         match ty:
