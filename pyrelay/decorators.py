@@ -33,7 +33,7 @@ from .runtime.calls.function import RelayModel as RelayModel
 from .runtime.calls.function import Routine
 from .runtime.calls.user_rules import Autocast, Checkpoint, CustomJvp, CustomVjp
 from .translate.source.decorated import decorated, expect_function
-from .translate.source.definition import Definition, Implicit, Kind
+from .translate.source.definition import Definition, DefinitionKind, Implicit
 from .translate.source.optimizers import MAKERS, Maker
 from .translate.source.scope import MISSING
 from .translate.subset.migration_hints import OF_NAMESPACES, WITHOUT
@@ -208,7 +208,9 @@ class Namespace:
             Parses it and refuses Python that is not the language; names and types are looked at
             when it is first called or checked. Raises CheckError.
             """
-            return RelayFunction(_define(decorated(given, options, "relay"), Kind.FUNCTION))
+            return RelayFunction(
+                _define(decorated(given, options, "relay"), DefinitionKind.FUNCTION)
+            )
 
     def __repr__(self) -> str:
         return "<pyrelay.relay>"
@@ -223,7 +225,7 @@ def _relay_model(function: Callable[P, R]) -> RelayModel[P, R]:
     Operators and models that it calls without their weights get parameters, one set a call site.
     Raises CheckError for Python that is not the language.
     """
-    return RelayModel(_define(function, Kind.MODEL))
+    return RelayModel(_define(function, DefinitionKind.MODEL))
 
 
 if TYPE_CHECKING:
@@ -277,8 +279,8 @@ else:
     relay_model.__doc__ = _relay_model.__doc__
 
 
-def _define(function: Callable[..., Any], kind: Kind) -> Definition:
-    plain = expect_function(function, "relay" if kind is Kind.FUNCTION else "relay_model")
+def _define(function: Callable[..., Any], kind: DefinitionKind) -> Definition:
+    plain = expect_function(function, "relay" if kind is DefinitionKind.FUNCTION else "relay_model")
     definition = Definition(plain, kind)
     try:
         definition.source  # noqa: B018  reads and checks the source now, while it is unchanged

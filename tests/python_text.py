@@ -54,7 +54,7 @@ def as_python(typed: Module) -> str:
 
 
 def load(text: str, folder: Path, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Import a file of this text, which is given some names; give its names."""
+    """Import a file of this text, which is given some names; return its names."""
     name = f"printed_{next(_NUMBERS)}"
     file = folder / f"{name}.py"
     file.write_text(text, encoding="utf-8")

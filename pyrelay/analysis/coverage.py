@@ -83,10 +83,10 @@ class _Head:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _Decision:
     """A decision on the way to a matrix: what stands at a place; one of several things."""
 
-    before: _Step | None
+    before: _Decision | None
     place: int
     heads: tuple[_Head, ...]
 
@@ -102,7 +102,7 @@ of is not written down, so that deep and wide patterns stay small."""
 @dataclass(frozen=True, slots=True)
 class _Matrix:
     rows: tuple[_Row, ...]
-    path: _Step | None
+    path: _Decision | None
 
 
 @final
@@ -189,9 +189,9 @@ class _Walk:
         room = LISTED + 1 - len(self._found.missing)
         self._found.missing += islice(self._values(matrix.path), max(0, room))
 
-    def _values(self, step: _Step | None) -> Iterator[Pattern]:
+    def _values(self, step: _Decision | None) -> Iterator[Pattern]:
         """Return patterns for the values that come to a matrix, from the decisions before it."""
-        steps: list[_Step] = []
+        steps: list[_Decision] = []
         while step is not None:
             steps.append(step)
             step = step.before
@@ -231,9 +231,9 @@ class _Walk:
                 rows[key].append(row)
         self._budget -= len(opened)
         missing = self._missing(list(heads.values()))
-        found = [_Matrix(tuple(rest), _Step(matrix.path, place, missing))] if missing else []
+        found = [_Matrix(tuple(rest), _Decision(matrix.path, place, missing))] if missing else []
         return found + [
-            _Matrix(tuple(rows[key]), _Step(matrix.path, place, (head,)))
+            _Matrix(tuple(rows[key]), _Decision(matrix.path, place, (head,)))
             for key, head in self._in_order(heads)
         ]
 

@@ -87,14 +87,14 @@ class _Leave:
     count: int
 
 
-_Step: TypeAlias = "Expr | _Bind | _Leave | tuple[Function]"
+_Work: TypeAlias = "Expr | _Bind | _Leave | tuple[Function]"
 """A node, or what happens between nodes; a function alone is one whose inside is done."""
 
 
 def summarise(root: Function) -> dict[Function, Summary]:
     """Return the summaries of a function and of all functions inside it."""
     walk = _Walk()
-    stack: list[_Step] = [root]
+    stack: list[_Work] = [root]
     while stack:
         step = stack.pop()
         if isinstance(step, tuple):
@@ -117,8 +117,8 @@ class _Walk:
         self._open: Final[list[tuple[Function, _Gathered]]] = []
         self._types: Final[dict[Type | Dim, tuple[tuple[str, ...], bool]]] = {}
 
-    def enter(self, node: Expr) -> list[_Step]:
-        """Note what a node mentions; give what comes next, in order."""
+    def enter(self, node: Expr) -> list[_Work]:
+        """Note what a node mentions; return what comes next, in order."""
         if isinstance(node, Function):
             return self._enter_function(node)
         found = self._open[-1][1]
@@ -133,7 +133,7 @@ class _Walk:
                 bound = tuple(b.var for b in bindings)
                 return [_Bind(bound), *(b.value for b in bindings), body]
             case LetBlock(bindings, body):
-                steps: list[_Step] = []
+                steps: list[_Work] = []
                 for binding in bindings:
                     steps += (binding.value, _Bind((binding.var,)))
                 return [*steps, body]
@@ -145,7 +145,7 @@ class _Walk:
             case _:
                 return list(children(node))
 
-    def _enter_function(self, function: Function) -> list[_Step]:
+    def _enter_function(self, function: Function) -> list[_Work]:
         found = _Gathered()
         self._open.append((function, found))
         self._mention(found, types_in(function))
@@ -153,9 +153,9 @@ class _Walk:
         found.params.update(d for p in function.params for d in shown(p.ty))
         return [function.body, (function,)]
 
-    def _arms(self, node: Match, found: _Gathered) -> list[_Step]:
+    def _arms(self, node: Match, found: _Gathered) -> list[_Work]:
         end = _Leave(len(found.shown))
-        steps: list[_Step] = [node.value]
+        steps: list[_Work] = [node.value]
         for clause in node.clauses:
             steps += (_Bind(pattern_vars(clause.pattern)), *clause.scopes, end)
         return steps

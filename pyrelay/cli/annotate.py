@@ -25,7 +25,7 @@ from ..to_python.file import File
 from ..translate.source.definition import Definition
 from ..translate.translator import TranslationError, translate
 
-_Place: TypeAlias = tuple[str, int]
+_Location: TypeAlias = tuple[str, int]
 
 _CODE: Final = "RL102"
 """The mistake that a parameter has no annotation."""
@@ -40,8 +40,8 @@ def annotated(
     wanted = {_place(d.primary.span) for d in found if d.code == _CODE and d.primary is not None}
     if not wanted:
         return list(found)
-    fixes: dict[_Place, set[ParameterFix]] = {}
-    defaults: dict[_Place, ParameterFix] = {}
+    fixes: dict[_Location, set[ParameterFix]] = {}
+    defaults: dict[_Location, ParameterFix] = {}
     for function in functions:
         definition = function.__relay__
         if not isinstance(definition, Definition):
@@ -50,7 +50,7 @@ def annotated(
         for span, ty, module in _types(definition, wanted):
             fix = _fix(span, ty, module, definition.function.__globals__)
             fixes.setdefault(_place(span), set()).update([] if fix is None else [fix])
-    known: dict[_Place, ParameterFix] = dict(defaults)
+    known: dict[_Location, ParameterFix] = dict(defaults)
     for place, several in fixes.items():
         if len(several) == 1:
             (fix,) = several
@@ -59,17 +59,17 @@ def annotated(
     return [_with_fix(d, known) for d in found]
 
 
-def _with_fix(d: Diagnostic, known: Mapping[_Place, ParameterFix]) -> Diagnostic:
+def _with_fix(d: Diagnostic, known: Mapping[_Location, ParameterFix]) -> Diagnostic:
     if d.code != _CODE or d.primary is None:
         return d
     return replace(d, fix=known.get(_place(d.primary.span)))
 
 
-def _place(span: Span) -> _Place:
+def _place(span: Span) -> _Location:
     return span.file.name, span.start
 
 
-def _types(definition: Definition, wanted: set[_Place]) -> Iterator[tuple[Span, Type, Module]]:
+def _types(definition: Definition, wanted: set[_Location]) -> Iterator[tuple[Span, Type, Module]]:
     """Return the types that inference finds for parameters at the places that are wanted."""
     typed = _typed(definition)
     if typed is None:
@@ -147,7 +147,7 @@ class _Sizes(ast.NodeTransformer):
         return ast.Constant(ast.unparse(entry))
 
 
-def _of_defaults(definition: Definition) -> dict[_Place, ParameterFix]:
+def _of_defaults(definition: Definition) -> dict[_Location, ParameterFix]:
     """Return the annotations of default values: numbers, bools and strings."""
     source, args = definition.source, definition.source.node.args
     positional = [*args.posonlyargs, *args.args]
@@ -155,7 +155,7 @@ def _of_defaults(definition: Definition) -> dict[_Place, ParameterFix]:
     names = [a.arg for a in positional[len(positional) - len(values) :]]
     given: dict[str, Any] = dict(zip(names, values, strict=True))
     given |= definition.function.__kwdefaults__ or {}
-    found: dict[_Place, ParameterFix] = {}
+    found: dict[_Location, ParameterFix] = {}
     for arg in (*positional, *args.kwonlyargs):
         kind = type(given.get(arg.arg))
         if arg.annotation is None and kind in (bool, int, float, str):

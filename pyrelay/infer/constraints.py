@@ -53,7 +53,7 @@ from .operators import OperatorCall, Reading
 from .overloads.joined_lists import is_empty_list, joins_lists
 from .own_sizes import Adapt, may_get_own, must_wait
 from .records import explain_field, explain_method
-from .solver import Place, Solver
+from .solver import CheckSite, Solver
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -93,7 +93,7 @@ class OperatorConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        solver.place = Place(self.call.call, is_after=False)
+        solver.place = CheckSite(self.call.call, is_after=False)
         self.call.check_attributes()
         if not self.read(self.call):
             self.call.attempt(solver)
@@ -129,7 +129,7 @@ class FlowConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        solver.place = None if self.value is None else Place(self.value, is_after=True)
+        solver.place = None if self.value is None else CheckSite(self.value, is_after=True)
         if self.adapt is not None:
             if must_wait(self.actual, self.expected, solver):
                 raise Stuck(solver.shallow(self.actual))
@@ -218,7 +218,7 @@ class ApplyConstraint:
                 stuck = head if isinstance(head, TypeHole) else None
             elif not self._waits(solver, actual, wanted):
                 # What a loop carries has one size: the parameter has no other than it came in with.
-                place = Place(self.call, is_after=False)
+                place = CheckSite(self.call, is_after=False)
                 solver.place = None if self._is_found(position) else place
                 solver.flow(self._adapted(solver, position, wanted), wanted)
             elif stuck is None:

@@ -78,7 +78,7 @@ from .dim_scoping.size_checks import after_operands, after_value, comparisons, m
 from .generate import Generator
 from .operators import OperatorCall
 from .overloads.overloads import Reading
-from .solver import Place, is_closed
+from .solver import CheckSite, is_closed
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -189,7 +189,7 @@ class Elaborator:
     def _comparisons(self, expr: Expr, *, is_after: bool) -> list[Binding]:
         if not self._solver.checks:
             return []
-        found = self._solver.checks.get(Place(expr, is_after=is_after), ())
+        found = self._solver.checks.get(CheckSite(expr, is_after=is_after), ())
         return comparisons([(self.final_dim(a), self.final_dim(b)) for a, b in found], expr.span)
 
     def _atom(self, expr: Atom, wanted: Type | None) -> Expr:

@@ -86,7 +86,7 @@ class _Search:
         only as the last thing that they do."""
         names: dict[Var, Function] = {}
         places: dict[Function, int] = {}
-        pending: list[_Step] = [(f.body, f, True) for f in self._functions]
+        pending: list[_Work] = [(f.body, f, True) for f in self._functions]
         while pending:
             node, around, is_last = pending.pop()
             if isinstance(node, LetBlock):
@@ -102,11 +102,11 @@ class _Search:
         return frozenset(f for f, count in places.items() if count == 1)
 
 
-_Step: TypeAlias = tuple[Expr, Function, bool]
+_Work: TypeAlias = tuple[Expr, Function, bool]
 """An expression, the function around it, and whether its value is what the function gives."""
 
 
-def _parts(node: Expr, around: Function, *, is_last: bool) -> Iterator[_Step]:
+def _parts(node: Expr, around: Function, *, is_last: bool) -> Iterator[_Work]:
     match node:
         case Function(body=body):
             yield body, node, True

@@ -70,7 +70,7 @@ from .overloads.overloads import reading
 from .own_sizes import Adapt, adapting, arriving
 from .patterns import Patterns
 from .records import maker_of, with_own_sizes
-from .solver import Place, Solver
+from .solver import CheckSite, Solver
 from .user_derivatives import AnyTransform, constraint_of
 from .worklist import Worklist
 
@@ -123,7 +123,7 @@ class Generator:
         """The type arguments of the local functions around."""
         self._shown: frozenset[str] = frozenset()  # the sizes that parameters around name
         self._instances: Final[dict[Function, Substitution]] = {}
-        self._place: Place | None = None
+        self._place: CheckSite | None = None
         """Where sizes are compared that the function being mentioned takes to be equal."""
         self._defined: Final[dict[Var, FnType]] = {}
         """The local functions being walked. What calls itself gives no size: its arms differ."""
@@ -282,7 +282,7 @@ class Generator:
         if isinstance(expr.callee, Op):
             return (yield self._operator(expr, expr.callee))
         if isinstance(expr.callee, GlobalVar):
-            self._place = Place(expr, is_after=False)
+            self._place = CheckSite(expr, is_after=False)
         callee = yield self.walk(expr.callee)
         self._place = None
         self._take_type_args(expr, expr.callee)
@@ -307,7 +307,7 @@ class Generator:
             raise CheckError(
                 MalformedType(call.span, "the type arguments do not fit the function", wanted)
             )
-        self.solver.span, self.solver.place = call.span, Place(call, is_after=False)
+        self.solver.span, self.solver.place = call.span, CheckSite(call, is_after=False)
         for arg, named in zip(args, given, strict=True):
             if isinstance(arg, Dim) and isinstance(named, Dim):
                 self.solver.unify_dims(arg, named)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class CheckSite:
     """Where the running program can compare sizes: when an expression has its value, or, of a call,
     when it has its operands."""
 
@@ -103,7 +103,7 @@ class Solver(DTypes):
         """The sizes that only the running program knows."""
         self.owner: Function | None = None
         """The local function in which what is being solved stands."""
-        self.equations: list[tuple[Dim, Dim, Span, Place | None]] = []
+        self.equations: list[tuple[Dim, Dim, Span, CheckSite | None]] = []
         """The equations that wait for holes, with their places."""
         self.assumptions: Final[list[Assumption]] = []
         self.settling = False
@@ -111,14 +111,14 @@ class Solver(DTypes):
         """Whether, settling, no rule had a reason to choose."""
         self.span: Span | None = None
         """The place that a new assumption is blamed on."""
-        self.place: Place | None = None
+        self.place: CheckSite | None = None
         """Where sizes are compared that only the running program knows; nowhere, if they may not
         differ at all."""
         self.recursive_at_other_sizes = False
         """Whether the functions call themselves, each call at sizes of its own."""
         self.in_branches: Final[set[Expr]] = set()
         """The calls that stand in a branch, where the functions call themselves."""
-        self.checks: Final[dict[Place, list[tuple[Dim, Dim]]]] = {}
+        self.checks: Final[dict[CheckSite, list[tuple[Dim, Dim]]]] = {}
         """The sizes to compare while running."""
 
     # Holes.

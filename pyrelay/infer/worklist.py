@@ -19,7 +19,7 @@ from .constraints import Constraint, FlowConstraint, JoinConstraint
 from .maybe_none import Sources, maybe_none, must_wait, sources_of
 from .operators import StaticNeeded, WidthsMixed
 from .quotients import choice_in, quotient_in
-from .solver import Endless, Place, Solver
+from .solver import CheckSite, Endless, Solver
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -48,7 +48,7 @@ class Worklist:
         self._try(constraint)
         self._drain()
 
-    def equate(self, left: Dim, right: Dim, span: Span, place: Place | None) -> None:
+    def equate(self, left: Dim, right: Dim, span: Span, place: CheckSite | None) -> None:
         """Make two dims equal, or report at `span` that they are not."""
         self._solver.span, self._solver.place = span, place
         try:

@@ -18,7 +18,7 @@ class BlockBuilder:
         self._blocks: Final[list[tuple[Flavour, list[Binding]]]] = []
 
     def bind(self, var: Var, value: Expr) -> Var:
-        """Add a binding after all others; give its variable."""
+        """Add a binding after all others; return its variable."""
         if not self._blocks or self._blocks[-1][0] is not self.flavour:
             self._blocks.append((self.flavour, []))
         self._blocks[-1][1].append(Binding(var, value))

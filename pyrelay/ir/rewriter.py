@@ -52,7 +52,7 @@ class Rewriter:
         return expr if _is_same(expr, closed) else closed
 
     def splice(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Add the bindings of a body to `code`; give what ends it."""
+        """Add the bindings of a body to `code`; return what ends it."""
         blocks, end = spine(expr)
         outside = code.flavour
         for block in blocks:

@@ -83,7 +83,7 @@ def _cost_of_call(group: Group) -> Cost:
 
 
 def _read(group: Group, reader: Reader, record: Recording) -> Dim:
-    """Read all that a kernel computes; give the number of places that it goes over."""
+    """Read all that a kernel computes; return the number of places that it goes over."""
     places = record.places
     match group.kind:
         case Kind.POINTWISE:

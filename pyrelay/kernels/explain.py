@@ -29,7 +29,7 @@ from .reading import straight_line
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class CostEntry:
     """One kernel, or one call of torch: what it moves and computes; `operations` is None where
     torch alone knows."""
 
@@ -47,7 +47,7 @@ class Table:
     """The steps of a region, or of a function outside of its regions."""
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[CostEntry, ...]
     is_region: bool
 
 
@@ -126,14 +126,14 @@ _TORCH: Final = "torch"
 _HEAD: Final = ("step", "kind", "reads", "writes", "operations", "lines")
 
 
-def _of_kernel(name: str, group: Group) -> Step:
+def _of_kernel(name: str, group: Group) -> CostEntry:
     cost = cost_of(group)
     spans = (b.value.span for b in straight_line(group.function.body)[0])
     place = _place(spans)
-    return Step(name, group.kind.value, cost.read_bytes, cost.written, cost.operations, place)
+    return CostEntry(name, group.kind.value, cost.read_bytes, cost.written, cost.operations, place)
 
 
-def _steps(body: Expr, kernels: Mapping[str, Step]) -> Iterable[Step]:
+def _steps(body: Expr, kernels: Mapping[str, CostEntry]) -> Iterable[CostEntry]:
     """Return the kernels and calls of torch in a body, those of its branches included."""
     for node in post_order(body):
         match node:
@@ -144,7 +144,7 @@ def _steps(body: Expr, kernels: Mapping[str, Step]) -> Iterable[Step]:
             case Call(Op() as op, args) if any(_is_tensor(type_of(a)) for a in (node, *args)):
                 read = sum_of(_size(type_of(a)) for a in args)
                 written = _size(type_of(node))
-                yield Step(op.name, _TORCH, read, written, None, _place((node.span,)))
+                yield CostEntry(op.name, _TORCH, read, written, None, _place((node.span,)))
             case _:
                 pass
 
@@ -169,13 +169,13 @@ def _size(ty: Type) -> Dim:
             return ZERO
 
 
-def _total(steps: Sequence[Step]) -> Step:
+def _total(steps: Sequence[CostEntry]) -> CostEntry:
     operations = sum_of(s.operations for s in steps if s.operations is not None)
     read, written = sum_of(s.read for s in steps), sum_of(s.written for s in steps)
-    return Step("total", "", read, written, operations, "")
+    return CostEntry("total", "", read, written, operations, "")
 
 
-def _row(step: Step) -> tuple[str, ...]:
+def _row(step: CostEntry) -> tuple[str, ...]:
     operations = "-" if step.operations is None else str(step.operations)
     columns = (step.name, step.kind, _bytes(step.read), _bytes(step.written), operations)
     return (*columns, step.place)

@@ -82,7 +82,7 @@ class Planned:
 
 
 @final
-class Plan:
+class FunctionPlan:
     """The functions that a program reaches from its entry, and what each becomes."""
 
     def __init__(self, module: Module, entry: str, view: View = NOTHING) -> None:

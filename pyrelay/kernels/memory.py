@@ -26,7 +26,7 @@ from .reading import straight_line
 
 @final
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MemoryPlan:
     """Where the values of a region that do not outlive it are stored: `slots` gives the number of
     the slot of a variable, `sizes` the bytes of each slot."""
 
@@ -50,7 +50,7 @@ class Plan:
         return total
 
 
-def plan_memory(region: Function, kernels: Iterable[str]) -> Plan:
+def plan_memory(region: Function, kernels: Iterable[str]) -> MemoryPlan:
     """Return the plan of a region function. Only what kernels make is planned: torch's operators
     allocate for themselves."""
     return _Planner(region, frozenset(kernels)).plan()
@@ -74,7 +74,7 @@ class _Planner:
                 case _:
                     pass
 
-    def plan(self) -> Plan:
+    def plan(self) -> MemoryPlan:
         """Return the slots."""
         for time, binding in enumerate(self._bindings):
             for var in self._stored(binding.value):
@@ -90,7 +90,7 @@ class _Planner:
             self._made.pop(var, None)
         return self._fitted()
 
-    def _fitted(self) -> Plan:
+    def _fitted(self) -> MemoryPlan:
         made: dict[int, list[Var]] = {}
         ended: dict[int, list[Var]] = {}
         for var, time in self._made.items():
@@ -104,7 +104,7 @@ class _Planner:
                 slots[var] = _fit(size_of(type_of(var)), free, sizes)
             # What is read last here may not be written here: a kernel reads in any order.
             free += (slots[v] for v in ended.get(time, ()))
-        return Plan(slots, tuple(sizes))
+        return MemoryPlan(slots, tuple(sizes))
 
     def _made_by(self, var: Var, value: Expr) -> tuple[Var, ...] | None:
         """Return the values that the call of a kernel makes; None for what is no such call."""

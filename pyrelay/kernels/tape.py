@@ -36,7 +36,7 @@ from ..ir.types import TupleType, Type
 from ..operators.host.sizes import size
 from ..operators.shared.moving import reshaped
 from .fusion.nodes import mentioned
-from .memory import Plan
+from .memory import MemoryPlan
 from .reading import shape_of, straight_line
 
 
@@ -173,7 +173,7 @@ def only_reshapes(function: Function) -> bool:
 
 
 def tape_of(
-    region: Function, plan: Plan, kernels: Collection[str], reshaping: Collection[str] = ()
+    region: Function, plan: MemoryPlan, kernels: Collection[str], reshaping: Collection[str] = ()
 ) -> Tape | None:
     """Return the tape of a region; None where it does something else than tapes have steps for, or
     takes tuples. `reshaping` are functions that only reshape."""
@@ -205,7 +205,7 @@ class _Recorder:
     def __init__(
         self,
         region: Function,
-        plan: Plan,
+        plan: MemoryPlan,
         kernels: Collection[str],
         reshaping: Collection[str],
     ) -> None:

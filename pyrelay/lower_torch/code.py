@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypedDict, final
 from ..diagnostics.source import SourceFile, Span
 
 
-class Place(TypedDict):
+class Location(TypedDict):
     """Where a node stands, as `ast` counts."""
 
     lineno: int
@@ -36,8 +36,8 @@ class Code:
 
     def __init__(self, file: SourceFile) -> None:
         self._file: Final = file
-        self._places: Final[dict[tuple[int, int], Place]] = {}
-        self._place: Place = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+        self._places: Final[dict[tuple[int, int], Location]] = {}
+        self._place: Location = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 
     def at(self, span: Span) -> None:
         """Move to a span. One in another file, inlined from there, keeps the place before it."""
@@ -201,7 +201,7 @@ class Code:
         return ast.FunctionDef(name=name, args=ast.arguments(**fields), body=list(body), **made)
 
 
-def _place(span: Span) -> Place:
+def _place(span: Span) -> Location:
     line, column = span.file.byte_position(span.start)
     end_line, end_column = span.file.byte_position(span.end)
     return {

@@ -95,7 +95,7 @@ class Context(Protocol):
         ...
 
     def bind(self, value: ast.expr, hint: str) -> ast.expr:
-        """Assign a value to a new local name; give the name."""
+        """Assign a value to a new local name; return the name."""
         ...
 
     def bind_unless(
@@ -105,7 +105,7 @@ class Context(Protocol):
         test: Callable[[ast.expr], ast.expr],
         instead: Callable[[ast.expr], ast.expr],
     ) -> ast.expr:
-        """Assign a value to a new local name, and another to it if a test of it holds; give the
+        """Assign a value to a new local name, and another to it if a test of it holds; return the
         name."""
         ...
 

@@ -33,7 +33,7 @@ def refuse(message: str, help: str | None = None) -> NoReturn:  # noqa: A002
 
 _EMPTY: Final = (None, "", ())
 
-Kind: TypeAlias = Callable[[str, Any], Any]
+Converter: TypeAlias = Callable[[str, Any], Any]
 
 
 @final
@@ -41,11 +41,11 @@ Kind: TypeAlias = Callable[[str, Any], Any]
 class Attribute:
     """An attribute of an operator: its kind, and its default unless a call must give it."""
 
-    kind: Kind
+    kind: Converter
     default: Any = REQUIRED
 
 
-def optional(kind: Kind, default: Any = None) -> Attribute:
+def optional(kind: Converter, default: Any = None) -> Attribute:
     """Build an attribute that may be None, or a string without characters."""
     return Attribute(
         lambda name, value: None if value in (None, "") else kind(name, value), default
@@ -102,7 +102,7 @@ def text(name: str, value: Any) -> str:
     refuse(f"needs a string as `{name}`")
 
 
-def word(*known: str) -> Kind:
+def word(*known: str) -> Converter:
     """Build the kind of one of some words."""
 
     def kind(name: str, value: Any) -> str:

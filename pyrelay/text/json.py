@@ -130,7 +130,7 @@ class _Encoder:
         self._files: Final[dict[SourceFile, int]] = {}
 
     def encode(self, root: Any) -> int:
-        """Put a node and all it holds into the table; give its place."""
+        """Put a node and all it holds into the table; return its place."""
         pending = [root]
         while pending:
             node = pending[-1]

@@ -12,7 +12,7 @@ from lark import Token
 
 from ..diagnostics.catalogue.text import BadLiteral, NestedTooDeep
 from ..diagnostics.diagnostic import CheckError
-from .reader.place import Place, Syntax
+from .reader.context import Syntax, TextContext
 
 DEEPEST: Final = 100
 """How deep types, attributes and patterns may nest."""
@@ -30,7 +30,7 @@ _BETWEEN: Final = frozenset(("terms", "patterns", "attribute"))
 _NUMBERS: Final = frozenset(("NUMBER", "PROJECTION", "HOLE", "SPAN"))
 
 
-def check_limits(place: Place, tree: Syntax) -> None:
+def check_limits(place: TextContext, tree: Syntax) -> None:
     """Stop at what exceeds a limit. Raises CheckError."""
     pending: list[tuple[Syntax, int]] = [(tree, 0)]
     while pending:

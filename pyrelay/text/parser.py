@@ -30,9 +30,9 @@ from .dialect import RELAY, Dialect, dialect_of
 from .limits import check_limits
 from .positioned import PositionedLark
 from .reader.alone import as_module
+from .reader.context import Syntax, TextContext
 from .reader.metadata import Metadata
 from .reader.module import Text, read_expr, read_module
-from .reader.place import Place, Syntax
 from .reader.relay_source import divided
 
 _WORDS: Final = {
@@ -133,7 +133,7 @@ def _parsed(
     except UnexpectedInput as error:
         raise CheckError(_mistake(file, error, parser)) from None
     section = None if metadata is None else file.text[metadata:]
-    place = Place(file, dialect, {}, Metadata(section))
+    place = TextContext(file, dialect, {}, Metadata(section))
     check_limits(place, tree)
     return Text(tree, place, known, library)
 

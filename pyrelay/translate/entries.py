@@ -41,8 +41,8 @@ def specialised(
     signature: Signature,
     known: Substitution,
 ) -> tuple[str, dict[str, Function]]:
-    """Add the entry for the functions that are passed to it, at the types known; give its name and
-    all functions."""
+    """Add the entry for the functions that are passed to it, at the types known; return its name
+    and all functions."""
     original = functions[base]
     span = original.span
     hidden = len(original.params) - len(signature.values)
@@ -115,7 +115,7 @@ def derived(
     functions: dict[str, Function],
     known: Substitution,
 ) -> tuple[str, dict[str, Function]]:
-    """Add the function that transforms made of the entry, for the types known; give its name and
+    """Add the function that transforms made of the entry, for the types known; return its name and
     all functions."""
     span = entry.definition.source.head
     original = functions[base]
@@ -160,7 +160,7 @@ def instantiation(
 def instantiated(
     program: Program, base: str, functions: dict[str, Function], known: Substitution
 ) -> tuple[str, dict[str, Function]]:
-    """Add the entry for the types known; give its name and all functions."""
+    """Add the entry for the types known; return its name and all functions."""
     original = functions[base]
     span = original.span
     params = tuple(_at(p, known) for p in original.params)

@@ -40,6 +40,7 @@ from .program.derived import derived_signature
 from .program.described import Described, numbers_in
 from .program.environment import Bound, Holder, Static, Unbound
 from .program.instances import NotSupplied, complete_statics
+from .program.model_origins import ParameterOrigin
 from .program.models import (
     Instance,
     ModelSpec,
@@ -49,15 +50,14 @@ from .program.models import (
     params_type,
     state_type,
 )
-from .program.optimizer_places import ParameterPlace
 from .program.program import ModelVar, Program
 from .program.signature import Parameter, Signature
 from .program.streams import stream_of
 from .source.definition import (
     Definition,
+    DefinitionKind,
     DerivedFunction,
     Implicit,
-    Kind,
     MadeFunction,
     ModelUse,
     PassedFunction,
@@ -65,7 +65,7 @@ from .source.definition import (
 )
 from .source.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
 from .source.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
-from .source.scope import Guard, Place
+from .source.scope import CapturedName, Guard
 from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
 from .types.number_places import filled
@@ -106,7 +106,7 @@ def translate(
     statics: Mapping[str, StaticValue | PassedFunction] | None = None,
     implicit: Sequence[ModelUse] = (),
     models: Sequence[ModelUse | None] = (),
-    varying: Collection[Place] = (),
+    varying: Collection[CapturedName] = (),
     types: Mapping[str, Described] = MappingProxyType({}),
 ) -> Translation:
     """Return the program of a function for its static arguments and for the models it gets.
@@ -133,7 +133,7 @@ def translate(
     if program.has_breakpoint and not program.is_debugged:
         program, instance, specs = _translated(given, is_debugged=True)
     name = program.function_name(instance)
-    places = {n: ParameterPlace(name, n) for n, _ in instance.models}
+    places = {n: ParameterOrigin(name, n) for n, _ in instance.models}
     program.updates.settle(places.values(), program.report)
     if program.problems:
         raise CheckError(*program.problems)
@@ -146,7 +146,7 @@ def translate(
         filled(signature.numbers, inside),
     )
     signature = derived_signature(entry, signature)
-    leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
+    leading = (instance,) if definition.kind is DefinitionKind.MODEL else instance.implicit
     return Translation(
         link(Module(functions, dict(program.adts))),
         name,
@@ -205,7 +205,7 @@ class _Given:
     statics: Mapping[str, StaticValue]
     implicit: Sequence[ModelUse]
     models: Sequence[ModelUse | None]
-    varying: Collection[Place]
+    varying: Collection[CapturedName]
     functions: Mapping[str, PassedFunction]
     """The relay functions that are passed, by parameter."""
 
@@ -369,7 +369,7 @@ def _model_params(cx: Context, name: str) -> list[Var]:
     """Return the parameters for the model itself, or for the implicit models."""
     instance, program = cx.instance, cx.program
     span = cx.definition.source.head
-    if instance.definition.kind is Kind.MODEL:
+    if instance.definition.kind is DefinitionKind.MODEL:
         cx.sites = program.sites[instance] = Sites()
         cx.own = _parts(cx, name, instance, "")
         return [v for v in (cx.own.params, cx.own.state) if isinstance(v, Var)]
@@ -416,7 +416,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
                 cx.program.model_vars.append(ModelVar(name, var, "params", instance))
                 cx.env.set(parameter.name, Bound(atom=var, record=instance))
             elif instance is not None:
-                place = ParameterPlace(name, parameter.name)
+                place = ParameterOrigin(name, parameter.name)
                 part = "models" if parameter.is_list else "model"
                 cx.program.model_vars.append(ModelVar(name, var, part, instance, place))
                 entry = Bound(model=instance, places=(place,))

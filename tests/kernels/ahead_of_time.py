@@ -40,7 +40,7 @@ def collected(folder: Path) -> list[Kernel]:
 
 
 def compile_for_all(kernel: Kernel) -> str | None:
-    """Compile a kernel for every target; give what went wrong, and where."""
+    """Compile a kernel for every target; return what went wrong, and where."""
     from triton.backends.compiler import GPUTarget
 
     config = kernel.configs[0]

@@ -74,7 +74,7 @@ def launch(
 
 
 def check(source: str | Function, *operands: Any) -> Any:
-    """Compare the kernels of a function with the evaluator; give what the kernels gave."""
+    """Compare the kernels of a function with the evaluator; return what the kernels gave."""
     function = kernel_of(source) if isinstance(source, str) else source
     reference, given = ([GUARDS.copy(o, CPU) for o in operands] for _ in range(2))
     expected = evaluate(Module({"main": function}, {}), "main", reference)

@@ -73,7 +73,7 @@ class Moved:
 
 
 def measured(function: Function, sizes: Mapping[str, int]) -> Moved:
-    """Run the kernels of a function; give what they move."""
+    """Run the kernels of a function; return what they move."""
     ACCESSES.clear()
     generator = torch.Generator().manual_seed(0)
     operands = [operand(type_of(p), sizes, generator) for p in function.params]

@@ -88,7 +88,7 @@ fused = pytest.mark.parametrize(
 
 
 def check(op: Op, sample: Sample, names: Mapping[int, Dim], tolerance: float = 1e-5) -> bool:
-    """Compare the value, if the declaration says something of the call; tell whether it does."""
+    """Compare the value, if the declaration says something of the call; return whether it does."""
     found, args = result_and_inputs(op, sample, names)
     if found is None:
         return False

@@ -82,7 +82,7 @@ def numpy_index(entries: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any,
 
 
 def without_numbers(x: np.ndarray, entries: Any, values: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Take the whole numbers of an index first, as torch does; give the rest of the index."""
+    """Take the whole numbers of an index first, as torch does; return the rest of the index."""
     rest: list[Any] = []
     place = 0
     for kind, *args in entries:

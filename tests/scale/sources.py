@@ -83,7 +83,7 @@ def local_recursion(x: float64, n: Int) -> float64:
 
 @relay
 def vector_loop(x: Tensor[float64, (N,)], n: Int) -> float64:
-    """Loop over a vector; give the sum."""
+    """Loop over a vector; return the sum."""
     for _ in range(n):
         x = x + relay.sin(x) * 1e-4
     return x.sum()

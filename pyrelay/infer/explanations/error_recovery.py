@@ -25,9 +25,9 @@ from ...ir.expr import (
 from ...ir.traverse import bound_vars, children, post_order
 from ...ir.types import Type, TypeHole, open_shapes, subtypes
 
-Place: TypeAlias = tuple[int, int]
+Extent: TypeAlias = tuple[int, int]
 
-NONE: Final[frozenset[Place]] = frozenset()
+NONE: Final[frozenset[Extent]] = frozenset()
 
 
 def has_placeholder(function: Function) -> bool:
@@ -35,7 +35,7 @@ def has_placeholder(function: Function) -> bool:
     return any(is_placeholder(n) for n in post_order(function))
 
 
-def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Place]:
+def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Extent]:
     """Return the places of what is computed from placeholders, from parameters without a type, or
     from global functions of which nothing is known."""
     nodes = list(post_order(function))
@@ -88,7 +88,7 @@ def _reached(node: Expr, part: Expr, local: Mapping[Var, Function]) -> list[Expr
             return [node]
 
 
-def is_doubtful(problem: Problem, places: Collection[Place]) -> bool:
+def is_doubtful(problem: Problem, places: Collection[Extent]) -> bool:
     """Return whether a mistake may follow from one that has been reported."""
     if not places:
         return False

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias
 from ..dims import Dim
 from ..types import DType
 
-Kind: TypeAlias = Callable[[Any], Any]
+Converter: TypeAlias = Callable[[Any], Any]
 
 
-def optional(kind: Kind) -> Kind:
+def optional(kind: Converter) -> Converter:
     """Return the kind that None is of, too."""
     return lambda value: None if value is None else kind(value)
 
@@ -49,7 +49,7 @@ def texts(value: Any) -> tuple[str, ...]:
     raise TypeError("it is a tuple of strings")
 
 
-def word(*known: str) -> Kind:
+def word(*known: str) -> Converter:
     """Return the kind of one of some words."""
 
     def kind(value: Any) -> str:
@@ -117,7 +117,7 @@ def sizes(value: Any) -> tuple[int | Dim, ...]:
     return tuple(map(size, value)) if isinstance(value, tuple | list) else (size(value),)
 
 
-def at_least(least: int, kind: Kind) -> Kind:
+def at_least(least: int, kind: Converter) -> Converter:
     """Return the kind whose numbers, if they are known, are not below `least`."""
 
     def convert(value: Any) -> Any:
@@ -137,7 +137,7 @@ _COUNTS: Final = {
 }
 
 
-def each_of(count: int, part: Kind = size) -> Kind:
+def each_of(count: int, part: Converter = size) -> Converter:
     """Return the kind of the arguments of windows over `count` dims: a tuple with a value for each,
     or one value, which stands for all."""
 
@@ -155,7 +155,7 @@ pair = each_of(2)
 triple = each_of(3)
 
 
-def tuple_of(part: Kind) -> Kind:
+def tuple_of(part: Converter) -> Converter:
     """Return the kind of the tuples whose items are all of one kind."""
 
     def convert(value: Any) -> tuple[Any, ...]:

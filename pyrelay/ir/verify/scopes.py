@@ -39,14 +39,14 @@ def bound_once(scene: Scene) -> Iterator[Finding]:
             binders[var] = scene.name
 
 
-_Step: TypeAlias = "Expr | tuple[bool, tuple[Var, ...]]"
+_Work: TypeAlias = "Expr | tuple[bool, tuple[Var, ...]]"
 """A node to look at, or variables that come into scope (True) or leave it."""
 
 
 def in_scope(scene: Scene) -> Iterator[Finding]:
     """Every variable is used only where its binding reaches."""
     visible: set[Var] = set()
-    stack: list[_Step] = [scene.function]
+    stack: list[_Work] = [scene.function]
     while stack:
         step = stack.pop()
         if isinstance(step, tuple):
@@ -59,7 +59,7 @@ def in_scope(scene: Scene) -> Iterator[Finding]:
             stack += reversed(_scoped(step))
 
 
-def _scoped(node: Expr) -> list[_Step]:
+def _scoped(node: Expr) -> list[_Work]:
     """Return the children of a node in order, with the scopes they stand in."""
     match node:
         case Function(params, body):
@@ -68,12 +68,12 @@ def _scoped(node: Expr) -> list[_Step]:
             bound = bound_vars(node)
             return [(True, bound), *(b.value for b in bindings), body, (False, bound)]
         case LetBlock(bindings, body):
-            steps: list[_Step] = []
+            steps: list[_Work] = []
             for binding in bindings:
                 steps += (binding.value, (True, (binding.var,)))
             return [*steps, body, (False, bound_vars(node))]
         case Match(value, clauses):
-            inside: list[_Step] = [value]
+            inside: list[_Work] = [value]
             for clause in clauses:
                 inside += _arm(clause)
             return inside
@@ -81,7 +81,7 @@ def _scoped(node: Expr) -> list[_Step]:
             return list(children(node))
 
 
-def _arm(clause: Clause) -> list[_Step]:
+def _arm(clause: Clause) -> list[_Work]:
     bound = pattern_vars(clause.pattern)
     return [(True, bound), *clause.scopes, (False, bound)]
 

@@ -4,7 +4,7 @@ from .compiler import CannotBuild as CannotBuild
 from .compiler import Compiler as Compiler
 from .compiler import find_compiler as find_compiler
 from .library import Library as Library
-from .texts import Source as Source
+from .texts import LibrarySource as LibrarySource
 from .texts import build as build
 from .texts import build_all as build_all
 from .texts import build_or_notify as build_or_notify

@@ -52,7 +52,7 @@ _refused: Final[dict[str, CannotBuild]] = {}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Source:
+class LibrarySource:
     """The C texts of one library, with a name for messages and flags beside those that every text
     has. Several texts are compiled in parallel, and linked."""
 
@@ -63,11 +63,11 @@ class Source:
 
 def build(text: str, *, name: str = "a program", flags: Sequence[str] = ()) -> Library:
     """Return a C text as a loaded library. Raises CannotBuild."""
-    (library,) = build_all([Source((text,), name, tuple(flags))])
+    (library,) = build_all([LibrarySource((text,), name, tuple(flags))])
     return library
 
 
-def build_all(sources: Sequence[Source]) -> tuple[Library, ...]:
+def build_all(sources: Sequence[LibrarySource]) -> tuple[Library, ...]:
     """Return loaded libraries; those that are not in the cache are built in parallel. Raises
     CannotBuild if one of them cannot be built."""
     compiler = find_compiler()
@@ -80,7 +80,7 @@ def build_all(sources: Sequence[Source]) -> tuple[Library, ...]:
     return tuple(libraries[key] for key in keys)
 
 
-def build_or_notify(sources: Sequence[Source]) -> tuple[Library, ...] | None:
+def build_or_notify(sources: Sequence[LibrarySource]) -> tuple[Library, ...] | None:
     """Return loaded libraries, or None where they cannot be built. The first time in a
     process that this happens the user gets a notice."""
     try:
@@ -106,12 +106,12 @@ def _notify(error: CannotBuild) -> None:
         _LOGGER.warning(_NOTICE, error)
 
 
-def _key(compiler: Compiler, source: Source) -> str:
+def _key(compiler: Compiler, source: LibrarySource) -> str:
     facts = [__version__, compiler.command, compiler.version, cpu().key, _flags(source)]
     return json.dumps([*facts, *source.texts])
 
 
-def _flags(source: Source) -> tuple[str, ...]:
+def _flags(source: LibrarySource) -> tuple[str, ...]:
     return (*FLAGS, *cpu().flags, *source.flags)
 
 
@@ -120,7 +120,7 @@ def _loaded(content: bytes | None) -> Library:
     return Library(content)
 
 
-def _built(compiler: Compiler, missing: dict[str, Source]) -> dict[str, bytes]:
+def _built(compiler: Compiler, missing: dict[str, LibrarySource]) -> dict[str, bytes]:
     """Return the shared objects of libraries by key, and keep them."""
     for key in missing:
         if key in _refused:
@@ -145,14 +145,14 @@ def _built(compiler: Compiler, missing: dict[str, Source]) -> dict[str, bytes]:
     return contents
 
 
-def _compiled(compiler: Compiler, source: Source, text: str) -> bytes:
+def _compiled(compiler: Compiler, source: LibrarySource, text: str) -> bytes:
     """Return the shared object of a text, or an object if its library has more texts."""
     kind = "-shared" if len(source.texts) == 1 else "-c"
     with _folder() as folder:
         return compiler.compile(text, (*_flags(source), kind), folder)
 
 
-def _linked(compiler: Compiler, source: Source, objects: Sequence[bytes]) -> bytes:
+def _linked(compiler: Compiler, source: LibrarySource, objects: Sequence[bytes]) -> bytes:
     """Return the shared object of a library, of whose texts there are objects."""
     if len(objects) == 1:
         return objects[0]

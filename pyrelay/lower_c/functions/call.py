@@ -15,7 +15,7 @@ from ...ir.expr import type_of
 from ...ir.types import SizeType, TensorType, TupleType, Type, is_float
 from ...kernels.backend import Direct, FailedInside, ProgramFunction, Run
 from ...kernels.calling import Sizes
-from ..building import Source, build_or_notify
+from ..building import LibrarySource, build_or_notify
 from ..launching.threads import thread_functions
 from .c_types import NotInC, leaves_of, number_dtype
 from .code import HEAD, STACK_CELL, Frame, Unfit, Ways, call_of, number, row_by_row
@@ -214,7 +214,7 @@ def _built(function: ProgramFunction) -> _Built | None:
         text = c_text(function.module, function.name)
     except NotInC:
         return None
-    found = build_or_notify([Source(text.texts, text.name.removeprefix("relay_"), FLAGS)])
+    found = build_or_notify([LibrarySource(text.texts, text.name.removeprefix("relay_"), FLAGS)])
     if found is None:
         return None
     # C keeps the GIL while it runs; it checks for signals itself.

@@ -13,7 +13,7 @@ from typing import Final, final
 
 from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
 from ...ir.traverse import post_order
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 from .views import is_alias, row_of
 
 
@@ -21,7 +21,7 @@ from .views import is_alias, row_of
 class Escapes:
     """The variables and the results of functions that escape into data, in a whole program."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: FunctionPlan) -> None:
         self._plan: Final = plan
         self._values: Final[dict[Var, Expr]] = {}
         self._args: Final[dict[Var, list[Expr]]] = {}

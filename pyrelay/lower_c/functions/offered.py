@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...ir.expr import type_of
 from ...kernels.backend import ProgramFunction, Run
-from ...kernels.function_plan import Plan
+from ...kernels.function_plan import FunctionPlan
 from .c_types import NotInC
 from .call import FunctionCall
 from .program import c_text, is_plain, is_worth_it
@@ -31,7 +31,7 @@ def function_findings(functions: Iterable[ProgramFunction]) -> Iterator[tuple[st
     within: set[str] = set()
     for function, why in found:
         if why is None:
-            within.update(Plan(function.module, function.name).by_global)
+            within.update(FunctionPlan(function.module, function.name).by_global)
     for function, why in found:
         if why is None or (why and function.name not in within):
             yield function.name, why

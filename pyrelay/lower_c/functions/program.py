@@ -14,7 +14,7 @@ from ...ir.module import Module
 from ...ir.traverse import post_order
 from ...ir.types import SizeType, TensorType, TupleType, Type, show
 from ...kernels.backend import KernelFunction
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 from ...kernels.fusion.segments import CALLS
 from ...kernels.groups import Group
 from ...kernels.outlined import outlined_of
@@ -81,10 +81,10 @@ def c_text(module: Module, entry: str) -> CText:
     calls = (name for name in module.functions if name.startswith(CALLS))
     module = inline_calls(module, [n for n in (*outlined.regions, *calls) if n != entry])
     module = remove_dead(fold(module), entry)
-    plan = Plan(module, entry)
+    plan = FunctionPlan(module, entry)
     if not all(map(_is_first_order, plan.functions())):
         try:
-            plan = Plan(first_order(module, entry), entry)
+            plan = FunctionPlan(first_order(module, entry), entry)
         except NotFirstOrder as why:
             raise NotInC(str(why)) from None
     return _Program(plan, outlined.groups).text()
@@ -93,7 +93,7 @@ def c_text(module: Module, entry: str) -> CText:
 def is_worth_it(module: Module, entry: str) -> bool:
     """Return whether a function loops or recurses, itself or in what it calls: any other is done
     before C would be called."""
-    plan = Plan(module, entry)
+    plan = FunctionPlan(module, entry)
     graph = _graph(plan)
     own = {planned for planned, called in graph.items() if planned in called}
     groups = components(graph)
@@ -117,7 +117,7 @@ def is_plain(ty: Type) -> bool:
     return isinstance(ty, TensorType | SizeType)
 
 
-def _graph(plan: Plan) -> Mapping[Planned, tuple[Planned, ...]]:
+def _graph(plan: FunctionPlan) -> Mapping[Planned, tuple[Planned, ...]]:
     """Return which units call which."""
     found: dict[Planned, dict[Planned, None]] = {p: {} for p in plan.functions() if p.place is None}
     for planned in found:
@@ -130,7 +130,7 @@ def _graph(plan: Plan) -> Mapping[Planned, tuple[Planned, ...]]:
 class _Program:
     """One text in the making: what its functions share (`writer.Unit`)."""
 
-    def __init__(self, plan: Plan, kernels: Mapping[str, Group]) -> None:
+    def __init__(self, plan: FunctionPlan, kernels: Mapping[str, Group]) -> None:
         self._plan: Final = plan
         self._in_range: Final = in_range(plan.module)
         self._sites: Final[dict[Call, int]] = {}

@@ -21,7 +21,7 @@ from ...kernels.backend import KernelFunction
 from ...kernels.calling import Form, Layout, Size, Sizes, Stride
 from ...kernels.operands import WIDE, form_of, is_number, unit_of
 from ...kernels.tape import KernelStep, SizeStep, Tape
-from ..building import Library, Source, build_or_notify
+from ..building import Library, LibrarySource, build_or_notify
 from ..math import host_target
 from ..text.kernel import Route
 from ..text.region import Integer, Offset, Piece, RegionText, alone, region_text
@@ -53,7 +53,7 @@ class Built:
         text = region_text(self.tape, self.kernels, layouts, host_target())
         if not text.pieces:
             return None
-        libraries = build_or_notify([Source(text.texts, self.name)])
+        libraries = build_or_notify([LibrarySource(text.texts, self.name)])
         return None if libraries is None else (text, libraries[0])
 
 

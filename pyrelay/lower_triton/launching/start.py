@@ -102,7 +102,7 @@ class Launch:
         compiled.start(self.grid, stream, args, self._constants)
 
     def _as_triton_does(self, addresses: Sequence[Any]) -> Any:
-        """Start the kernel in Triton's own way; give it, compiled."""
+        """Start the kernel in Triton's own way; return it, compiled."""
         args = self._started.arguments(addresses)
         for place, _, dtype in self._started.holes:
             if dtype is not None:

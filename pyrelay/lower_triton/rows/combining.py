@@ -136,7 +136,7 @@ class Row:
                 self._give(reduction, self._online(reduction, reductions, taken))
 
     def _moments(self, reductions: Sequence[Reduction], taken: str) -> str:
-        """Make means and squares around them of shifted sums; give the name of `taken`."""
+        """Make means and squares around them of shifted sums; return the name of `taken`."""
         shifted = [r for r in reductions if _is_shifted(r, reductions)]
         if not shifted:
             return taken

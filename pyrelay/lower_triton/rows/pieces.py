@@ -118,7 +118,7 @@ def _merge(text: RowText, plan: RowPlan, stage: int) -> None:
 
 
 def _loaded(text: RowText, plan: RowPlan, reduction: Reduction) -> list[str]:
-    """Load what pieces found; give the names."""
+    """Load what pieces found; return the names."""
     at = _at(text, plan, "pieces")
     names: list[str] = []
     for pointer, nothing in zip(

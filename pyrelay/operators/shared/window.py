@@ -43,7 +43,7 @@ def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
     return call.clash(f"`{call.op.name}` needs a number as {what}, not the size {dim}", index)
 
 
-def padding_of(count: int) -> kinds.Kind:
+def padding_of(count: int) -> kinds.Converter:
     """Return the kind of the paddings over `count` dims: "same", "valid", or a tuple of numbers."""
     kind = kinds.at_least(0, kinds.each_of(count))
 

@@ -19,7 +19,7 @@ from ...ir.traverse import post_order
 from ...ir.types import TensorType, is_float
 from ..base import Opaque
 from .flow import Flow, Leaf, Path, flow_of
-from .terms import SUMMING, Form, Kind, term_of
+from .terms import SUMMING, Form, SumForm, term_of
 
 
 @final
@@ -28,7 +28,7 @@ class Accumulator:
     """One accumulator: everything that it goes through, and its terms, all of one kind."""
 
     leaves: frozenset[Leaf]
-    kind: Kind
+    kind: SumForm
     terms: Mapping[Var, tuple[Var, tuple[Expr, ...]]]
     """For each sum the variable of the sum before it, and the parts of the term."""
 
@@ -108,7 +108,7 @@ def _accumulator(
     if not all(_is_fed(flow, leaf, leaves) for leaf in leaves):
         return None
     terms: dict[Var, tuple[Var, tuple[Expr, ...]]] = {}
-    kinds: dict[Kind, None] = {}
+    kinds: dict[SumForm, None] = {}
     for total in sums:
         before = [t for t in flow.terms[total] if (t, ()) in leaves]
         added = next(t for t in flow.terms[total] if (t, ()) not in leaves)

@@ -38,7 +38,7 @@ Leaf: TypeAlias = tuple[Holder, Path]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlowEdge:
     """How a value comes from one holder to another: whole, as field `into` of the other, or out of
     field `out_of` of the one."""
 
@@ -70,8 +70,8 @@ class Flow:
     """The flow of one group of functions."""
 
     group: Mapping[str, Function]
-    steps_from: dict[Holder, list[Step]] = field(default_factory=dict[Holder, list[Step]])
-    steps_to: dict[Holder, list[Step]] = field(default_factory=dict[Holder, list[Step]])
+    steps_from: dict[Holder, list[FlowEdge]] = field(default_factory=dict[Holder, list[FlowEdge]])
+    steps_to: dict[Holder, list[FlowEdge]] = field(default_factory=dict[Holder, list[FlowEdge]])
     sums_of: dict[Var, list[Var]] = field(default_factory=dict[Var, list[Var]])
     """For each variable the sums that it is a term of."""
     terms: dict[Var, tuple[Expr, Expr]] = field(default_factory=dict[Var, tuple[Expr, Expr]])
@@ -84,7 +84,7 @@ class Flow:
     calls: list[Call] = field(default_factory=list[Call])
     """The calls of functions of the group."""
 
-    def step(self, step: Step) -> None:
+    def step(self, step: FlowEdge) -> None:
         """Add a step."""
         self.steps_from.setdefault(step.source, []).append(step)
         self.steps_to.setdefault(step.target, []).append(step)
@@ -124,12 +124,12 @@ class _Walk:
     def _value(self, value: Expr, holder: Holder) -> None:
         match value:
             case Var():
-                self._flow.step(Step(value, holder))
+                self._flow.step(FlowEdge(value, holder))
             case Tuple(fields) if fields:
                 for place, atom in enumerate(fields):
                     self._field(atom, holder, place)
             case TupleGet(Var() as source, index):
-                self._flow.step(Step(source, holder, out_of=index))
+                self._flow.step(FlowEdge(source, holder, out_of=index))
             case If(condition, then, otherwise):
                 self._use(condition)
                 self._pending.extend(((then, holder), (otherwise, holder)))
@@ -158,7 +158,7 @@ class _Walk:
                 flow.calls.append(call)
                 for param, arg in zip(flow.group[name].params, args, strict=True):
                     self._field(arg, param, None)
-                flow.step(Step(name, holder))
+                flow.step(FlowEdge(name, holder))
             case Call(callee, (left, right)) if callee is add and isinstance(holder, Var):
                 flow.terms[holder] = (left, right)
                 for term in (left, right):
@@ -177,7 +177,7 @@ class _Walk:
 
     def _field(self, atom: Expr, holder: Holder, place: int | None) -> None:
         if isinstance(atom, Var):
-            self._flow.step(Step(atom, holder, into=place))
+            self._flow.step(FlowEdge(atom, holder, into=place))
         else:
             self._flow.made.add(holder)
             self._use(atom)

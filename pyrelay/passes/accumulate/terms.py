@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...operators.builder import Value
 
 Definitions: TypeAlias = Mapping[Expr, Expr]
-Term: TypeAlias = "tuple[Kind, tuple[Expr, ...]]"
+Term: TypeAlias = "tuple[SumForm, tuple[Expr, ...]]"
 """The kind of a term, and its parts: variables, or fields of tuples."""
 
 MOST_WHOLE: Final = 1
@@ -58,7 +58,7 @@ class Side(Enum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SumForm:
     """The common form of the terms of one sum; `how` completes the form."""
 
     form: Form
@@ -66,13 +66,13 @@ class Kind:
     """Of the parts."""
     how: tuple[Any, ...] = ()
 
-    def under(self, sizes: Substitution) -> Kind:
+    def under(self, sizes: Substitution) -> SumForm:
         """Return the kind with sizes replaced."""
         types = tuple(TensorType(tuple(map(sizes.dim, t.shape)), t.dtype) for t in self.types)
         if self.form is not Form.ROWS:
-            return Kind(self.form, types, self.how)
+            return SumForm(self.form, types, self.how)
         how = tuple((n, sizes.dim(v) if isinstance(v, Dim) else v) for n, v in self.how)
-        return Kind(self.form, types, how)
+        return SumForm(self.form, types, how)
 
     def total(self, parts: Sequence[Value]) -> Value:
         """Return the sum of terms, from their parts side by side in a new first dim."""
@@ -99,7 +99,7 @@ def term_of(term: Expr, defined: Definitions) -> Term | None:
     found = _special(defined.get(term), defined)
     if found is not None:
         return found
-    return (Kind(Form.WHOLE, (term.ty,)), (term,)) if term.ty.rank <= MOST_WHOLE else None
+    return (SumForm(Form.WHOLE, (term.ty,)), (term,)) if term.ty.rank <= MOST_WHOLE else None
 
 
 def _added_rows(call: Call, defined: Definitions) -> Term | None:
@@ -114,7 +114,7 @@ def _added_rows(call: Call, defined: Definitions) -> Term | None:
 
 def _rows_term(rows: Var, numbers: Expr, count: Dim, *, from_end: bool) -> Term:
     how = (("num_embeddings", count), ("from_end", from_end))
-    return Kind(Form.ROWS, (_type(rows), _type(numbers)), how), (rows, numbers)
+    return SumForm(Form.ROWS, (_type(rows), _type(numbers)), how), (rows, numbers)
 
 
 def _special(value: Expr | None, defined: Definitions) -> Term | None:
@@ -124,7 +124,10 @@ def _special(value: Expr | None, defined: Definitions) -> Term | None:
                 return None
             left, first = _left(left, defined)
             right, second = _right(right, defined)
-            return Kind(Form.PRODUCT, (_type(left), _type(right)), (first, second)), (left, right)
+            return SumForm(Form.PRODUCT, (_type(left), _type(right)), (first, second)), (
+                left,
+                right,
+            )
         case Call(callee, (Var() as whole,)) if callee is sum_:
             return _sum(value, whole, defined)
         case Call(callee, (Var() as rows, Var() as numbers)) if callee is embedding_grad:
@@ -142,9 +145,9 @@ def _sum(value: Call, whole: Var, defined: Definitions) -> Term | None:
         return None
     vector = _vector(whole, defined)
     if vector is not None and value.ty == vector.ty:
-        return Kind(Form.WHOLE, (_type(vector),)), (vector,)
+        return SumForm(Form.WHOLE, (_type(vector),)), (vector,)
     places = tuple(d % _rank(whole) for d in dims)
-    return Kind(Form.SUM, (_type(whole),), places), (whole,)
+    return SumForm(Form.SUM, (_type(whole),), places), (whole,)
 
 
 def _left(var: Var, defined: Definitions) -> tuple[Var, Side]:

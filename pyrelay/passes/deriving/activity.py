@@ -41,7 +41,7 @@ from .cotangents.masks import Masks, is_constant, join_masks, ones
 from .ruled import rule_of
 
 if TYPE_CHECKING:
-    from .bodies import Body, Source, Step
+    from .bodies import Body, FunctionBody, Step
     from .callgraph import CallGraph
     from .leaves import Leaves
     from .workspace import Workspace
@@ -58,7 +58,7 @@ class Flow:
     changed: bool = True
 
     def enter(self, name: str, mask: int) -> int:
-        """Add to what comes into a function; give what is known to go out of it."""
+        """Add to what comes into a function; return what is known to go out of it."""
         old = self.inward.get(name)
         if old is None or old | mask != old:
             self.inward[name] = (old or 0) | mask
@@ -134,7 +134,7 @@ class Activity:
             flow.changed = flow.changed and bool(self._graph.group(name))
         return flow
 
-    def varied_in(self, source: Source, mask: int, flow: Flow) -> Steps[Masks]:
+    def varied_in(self, source: FunctionBody, mask: int, flow: Flow) -> Steps[Masks]:
         """Return the varied leaves of every variable of a function, some parameters varied."""
         sweep = Varied(self, self._graph, self._leaves, source.name, flow)
         for param in source.function.params:
@@ -145,7 +145,7 @@ class Activity:
         flow.leave(source.name, result)
         return sweep.masks
 
-    def useful_in(self, source: Source, mask: int, flow: Flow) -> Steps[Masks]:
+    def useful_in(self, source: FunctionBody, mask: int, flow: Flow) -> Steps[Masks]:
         """Return the useful leaves of every variable of a function, part of its result useful."""
         sweep = Useful(self, self._graph, self._leaves, source.name, flow)
         sweep.use(source.body.result, mask)
@@ -192,7 +192,7 @@ class Varied:
         self.masks: Final[Masks] = {}
 
     def body(self, body: Body) -> Steps[int]:
-        """Mark every variable of a body; give the mask of its result."""
+        """Mark every variable of a body; return the mask of its result."""
         for step in body.steps:
             for part in step.expansion:
                 self.masks[part.var] = self._simple(part.value) or 0

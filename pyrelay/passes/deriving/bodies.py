@@ -88,7 +88,7 @@ class Body:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Source:
+class FunctionBody:
     """A first-order function, read: its body, and which step binds each variable."""
 
     name: str
@@ -112,12 +112,12 @@ class Reader:
         self._definitions: Final[dict[Var, Step]] = {}
         self._homes: Final[dict[Var, Body]] = {}
 
-    def read(self, name: str, function: Function) -> Steps[Source]:
+    def read(self, name: str, function: Function) -> Steps[FunctionBody]:
         """Return the function as steps."""
         self._sizes = SizeNames((function,))
         body = yield self._body(function.body, tail=True)
         self._homes.update((p, body) for p in function.params)
-        return Source(name, function, body, self._definitions, self._homes, self._sizes)
+        return FunctionBody(name, function, body, self._definitions, self._homes, self._sizes)
 
     def _body(self, expr: Expr, *, tail: bool) -> Steps[Body]:
         blocks, end = spine(expr)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...ir.expr import Call, Var
 from ...ir.traverse import run
 from ...ir.types import as_arguments
-from .bodies import Body, Reader, Source, Step, callee_name
+from .bodies import Body, FunctionBody, Reader, Step, callee_name
 from .ruled import rule_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ class CallGraph:
     def __init__(self, store: Store, leaves: Leaves) -> None:
         self._store: Final = store
         self._leaves: Final = leaves
-        self._sources: Final[dict[str, Source]] = {}
+        self._sources: Final[dict[str, FunctionBody]] = {}
         self._groups: Final[dict[str, tuple[str, ...]]] = {}
         self._threaded: Final[dict[str, frozenset[int]]] = {}
         self._ends: Final[dict[str, dict[Body, tuple[bool, bool]]]] = {}
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> FunctionBody:
         """Return a function, read."""
         found = self._sources.get(name)
         if found is None:
@@ -132,9 +132,11 @@ class CallGraph:
         return dropped
 
 
-def _unread(name: str, function: Function) -> Source:
+def _unread(name: str, function: Function) -> FunctionBody:
     """Return a ruled function: all that is known of it is its result."""
-    return Source(name, function, Body((), Var("result", function.result, span=function.span)))
+    return FunctionBody(
+        name, function, Body((), Var("result", function.result, span=function.span))
+    )
 
 
 def _ends(name: str, root: Body) -> dict[Body, tuple[bool, bool]]:

@@ -47,7 +47,7 @@ from .operators import push_operator
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ..deriving.bodies import Arm, Body, Source, Step
+    from ..deriving.bodies import Arm, Body, FunctionBody, Step
     from ..deriving.cotangents.cells import Cells
     from ..deriving.cotangents.masks import Masks
     from ..deriving.workspace import Workspace
@@ -76,7 +76,7 @@ class Sweep:
     def __init__(
         self,
         tools: Tools,
-        source: Source,
+        source: FunctionBody,
         instance: Instance,
         masks: Masks,
         group: Mapping[str, Instance],

@@ -96,7 +96,7 @@ class Transposed:
         attrs: Mapping[str, Any],
     ) -> tuple[str, list[Expr]]:
         """Define the pullback as a function of the cotangents of the result's leaves, the operands
-        and the result; give its name, and the tangents that stand for what it returns."""
+        and the result; return its name, and the tangents that stand for what it returns."""
         span, names = out.builder.span, Names()
         leaves = self._space.leaves
         cotangents = [Var(names.fresh("g"), leaf, span=span) for leaf in leaves.of(out.ty)]

@@ -16,7 +16,7 @@ from ...ir.expr import Binding, Expr, Var
 if TYPE_CHECKING:
     from ...ir.dims import Dim
     from ...ir.types import AdtType, Type
-    from ..deriving.bodies import Arm, Source, Step
+    from ..deriving.bodies import Arm, FunctionBody, Step
     from ..deriving.cotangents.masks import Masks
     from .instances import Instance
 
@@ -111,7 +111,7 @@ class PulledCall:
 class Work:
     """One function while it is differentiated."""
 
-    source: Source
+    source: FunctionBody
     instance: Instance
     varied: Masks
     useful: Masks | None

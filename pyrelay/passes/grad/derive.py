@@ -38,7 +38,7 @@ from .user_rules import RuledDerivation, transposed_rule
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ..deriving.activity import Flow
-    from ..deriving.bodies import Source, Step
+    from ..deriving.bodies import FunctionBody, Step
     from ..deriving.workspace import Workspace
 
 
@@ -117,7 +117,7 @@ class _Derivation:
         return completed(self.space, instance.source, rule, varied)
 
     def _transposed(self, instance: Instance) -> Steps[tuple[Problem, ...]]:
-        """Fill in the instance of a function with a rule for forward mode; give the mistakes."""
+        """Fill in the instance of a function with a rule for forward mode; return the mistakes."""
         store, function = self.space.store, self.space.store.functions[instance.source]
         problem = captured_is_varied(self.space, function, instance.varied)
         if problem is not None:
@@ -140,7 +140,7 @@ class _Derivation:
         return ()
 
     def _checkpointed(self, instance: Instance, rule: Transform) -> Steps[tuple[Problem, ...]]:
-        """Fill in the instance of a function under a checkpoint; give the mistakes."""
+        """Fill in the instance of a function under a checkpoint; return the mistakes."""
         problem = obstacle(self.space.store, instance.source, rule)
         if problem is not None:
             return (problem,)
@@ -162,7 +162,7 @@ class _Derivation:
         instance.extra = tuple(DimVar(n) for n in extra)
         return instance
 
-    def result_leaves(self, source: Source) -> tuple[Type, ...]:
+    def result_leaves(self, source: FunctionBody) -> tuple[Type, ...]:
         """Return the leaves of a function's result."""
         return self.space.leaves.of(type_of(source.body.result))
 
@@ -175,7 +175,7 @@ class _Derivation:
         span = self.space.graph.source(instance.source).function.span
         return Var("run", RefType(UNIT), span=span)
 
-    def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
+    def cotangent_params(self, source: FunctionBody, useful: int) -> dict[int, Var]:
         """Return new variables for the cotangents of leaves of a function's result."""
         leaves = self.result_leaves(source)
         span = source.function.span

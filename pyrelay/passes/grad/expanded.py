@@ -67,7 +67,7 @@ class ReverseMode:
             yield NotAScalar(place, wanted.rule.value, name, function.span, show(loss))
 
     def transposed(self, function: str, wrt: tuple[int, ...]) -> str:
-        """Define the transpose of a function in the parameters `wrt`, in which it is linear; give
+        """Define the transpose of a function in the parameters `wrt`, in which it is linear; return
         its name.
 
         It takes the parameters of the function and cotangents of the leaves of its result, and
@@ -80,8 +80,8 @@ class ReverseMode:
         return name
 
     def pulled(self, function: str, wrt: tuple[int, ...]) -> str:
-        """Define the derivative of a first-order function in some parameters as one function; give
-        its name.
+        """Define the derivative of a first-order function in some parameters as one function;
+        return its name.
 
         It takes the parameters of the function and a cotangent of its result, and returns a tuple
         of the cotangents of the parameters `wrt`, in the user's own types.

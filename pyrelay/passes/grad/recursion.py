@@ -29,7 +29,7 @@ from .saved_values import Collector, type_of_saved
 
 if TYPE_CHECKING:
     from ..deriving.activity import Flow
-    from ..deriving.bodies import Source
+    from ..deriving.bodies import FunctionBody
     from .reverse import Tools
 
     class Context(Tools, Protocol):
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
             """Return a new variable for the run of a backward function."""
             ...
 
-        def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
+        def cotangent_params(self, source: FunctionBody, useful: int) -> dict[int, Var]:
             """Return new variables for the cotangents of leaves of a function's result."""
             ...
 

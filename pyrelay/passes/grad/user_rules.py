@@ -74,7 +74,7 @@ class RuledDerivation:
         """Whether the cotangent of the result, as the user's rule takes it, needs the result."""
 
     def derive(self) -> Iterator[Problem]:
-        """Fill in the instance; give the mistakes."""
+        """Fill in the instance; return the mistakes."""
         instance, rule = self._instance, self._rule
         problem = captured_is_varied(self._space, self._function, instance.varied)
         if problem is not None:

@@ -31,7 +31,7 @@ from ..base import Context, Opaque, Pass, nothing_opaque
 if TYPE_CHECKING:
     from ...ir.module import Module
 
-_Source: TypeAlias = tuple[Var, tuple[int, ...]]
+_WeightPath: TypeAlias = tuple[Var, tuple[int, ...]]
 """The place of a weight that is known before a loop: a variable, and the fields that lead to it."""
 
 FEWEST: Final = 2
@@ -122,7 +122,7 @@ def _loops(name: str, function: Function) -> Iterator[tuple[Function, frozenset[
 
 
 def _in_loop(loop: Function, fixed: frozenset[Var], opaque: Opaque) -> Expr:
-    sources: dict[Expr, _Source] = {v: (v, ()) for v in fixed}
+    sources: dict[Expr, _WeightPath] = {v: (v, ()) for v in fixed}
     for node in post_order(loop.body):
         if isinstance(node, LetBlock) and node.flavour is not Flavour.REC:
             _add_fields(node.bindings, sources)
@@ -130,7 +130,7 @@ def _in_loop(loop: Function, fixed: frozenset[Var], opaque: Opaque) -> Expr:
     return _in_blocks(loop.body, sources, opaque)
 
 
-def _in_blocks(body: Expr, sources: Mapping[Expr, _Source], opaque: Opaque) -> Expr:
+def _in_blocks(body: Expr, sources: Mapping[Expr, _WeightPath], opaque: Opaque) -> Expr:
     def change(node: Expr) -> Expr:
         if not isinstance(node, LetBlock) or node.flavour is Flavour.REC:
             return node
@@ -139,7 +139,7 @@ def _in_blocks(body: Expr, sources: Mapping[Expr, _Source], opaque: Opaque) -> E
     return rewrite(body, change)
 
 
-def _add_fields(bindings: Sequence[Binding], sources: dict[Expr, _Source]) -> None:
+def _add_fields(bindings: Sequence[Binding], sources: dict[Expr, _WeightPath]) -> None:
     """Add the fields of what no round changes."""
     for binding in bindings:
         if isinstance(binding.value, TupleGet) and binding.value.value in sources:
@@ -154,7 +154,7 @@ class _Block:
     def __init__(
         self,
         block: LetBlock,
-        sources: Mapping[Expr, _Source],
+        sources: Mapping[Expr, _WeightPath],
         opaque: Opaque,
     ) -> None:
         self._block: Final = block

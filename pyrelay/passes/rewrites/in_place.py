@@ -52,7 +52,7 @@ SMALL_TABLE: Final = 1 << 16
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _ParameterStep:
     """One parameter's step: the parameter, its gradient or the two factors of it."""
 
     param: Var
@@ -76,7 +76,7 @@ class _Descent:
     """All steps of one write, and the variables that are needed for nothing else."""
 
     write: RefWrite
-    steps: tuple[_Step, ...]
+    steps: tuple[_ParameterStep, ...]
     lr: float
     spare: frozenset[Expr]
 
@@ -90,7 +90,7 @@ class _Descent:
     def settled(self, aliasing: RefAliasing) -> _Descent:
         """Return the descent with gradients that are products left out, unless a factor may be a
         parameter, which a step before this one would have changed."""
-        steps: list[_Step] = []
+        steps: list[_ParameterStep] = []
         spare = set(self.spare)
         for step in self.steps:
             if step.factors is None or any(aliasing.by(v) for v in step.factors):
@@ -209,7 +209,7 @@ class _Descents:
     def of(self, write: RefWrite) -> _Descent | None:
         """Return a write as a descent; None if it writes anything else."""
         contents = Contents(write, self.defined, self.uses)
-        steps: list[_Step] = []
+        steps: list[_ParameterStep] = []
         rates: set[float] = set()
         spare: set[Expr] = set()
         for atom, path in contents.parts():
@@ -233,7 +233,7 @@ class _Descents:
                     factors = (
                         None if self.opaque(matmul) else factors_of(grad, self.defined, self.uses)
                     )
-                    steps.append(_Step(param, grad, factors))
+                    steps.append(_ParameterStep(param, grad, factors))
                 case _:
                     return None
         if len(rates) != 1:

@@ -31,7 +31,7 @@ _TABLES: Final[Mapping[Op, tuple[int, ...]]] = {momentum_step: (0, 3), adam_step
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _TableStep:
     """A step on a table and its moments: the operator with its operands, and the rows, with their
     numbers, that are its gradient."""
 
@@ -71,7 +71,7 @@ class RowUpdate:
     are needed no more."""
 
     contents: Contents
-    steps: tuple[_Step, ...]
+    steps: tuple[_TableStep, ...]
     replaced: Mapping[Expr, Expr]
     others: tuple[Expr, ...]
     spare: frozenset[Expr]
@@ -126,7 +126,7 @@ def row_update(
             made.setdefault(value.value, {})[value.index] = atom, path
         else:
             others.append(atom)
-    steps: list[_Step] = []
+    steps: list[_TableStep] = []
     replaced: dict[Expr, Expr] = {}
     for stepped, results in made.items():
         step = _row_step(defined.get(stepped), contents)
@@ -143,17 +143,17 @@ def row_update(
     )
 
 
-def _row_step(value: Expr | None, contents: Contents) -> _Step | None:
+def _row_step(value: Expr | None, contents: Contents) -> _TableStep | None:
     match value:
         case Call(Op() as op, (_, Var() as grad, *_), attrs) if op in _TABLES and attrs["by_rows"]:
             factors = factors_of(grad, contents.defined, contents.uses)
             has_rows = factors is not None and not is_float_tensor(factors[1])
-            return _Step(op, value, factors) if factors is not None and has_rows else None
+            return _TableStep(op, value, factors) if factors is not None and has_rows else None
         case _:
             return None
 
 
-def _stay(step: _Step, results: Mapping[int, tuple[Expr, Path]], contents: Contents) -> bool:
+def _stay(step: _TableStep, results: Mapping[int, tuple[Expr, Path]], contents: Contents) -> bool:
     """Return whether the results of a step replace just the tables that it read from the cell."""
     if sorted(results) != list(range(len(step.tables))):
         return False

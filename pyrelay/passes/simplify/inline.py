@@ -53,7 +53,7 @@ def inline(module: Module, entry: str) -> Module:
 
     What is no longer called is left for `dce`.
     """
-    plan = _Plan(module)
+    plan = _InlinePlan(module)
     plan.choose(entry)
     absorbed = {name for name in plan.inlined if plan.graph.mentions.all[name] == 1}
     return _inlined(plan, [name for name in module.functions if name not in absorbed])
@@ -76,13 +76,13 @@ def inline_calls(module: Module, names: Collection[str]) -> Module:
     """Return a module in A-normal form with all calls of the named functions, and of local ones
     that return functions, inlined, whatever their size, but for those where a size would be lost;
     itself if there are none. None of the named functions may reach itself."""
-    plan = _Plan(module, makers=True)
+    plan = _InlinePlan(module, makers=True)
     for name in names:
         plan.inlined[name] = _Callee(name, module.functions[name], once=True)
     return _inlined(plan, module.functions)
 
 
-def _inlined(plan: _Plan, names: Iterable[str]) -> Module:
+def _inlined(plan: _InlinePlan, names: Iterable[str]) -> Module:
     module = plan.module
     functions = dict(module.functions)
     for name in names:
@@ -93,7 +93,7 @@ def _inlined(plan: _Plan, names: Iterable[str]) -> Module:
 
 
 @final
-class _Plan:
+class _InlinePlan:
     """Which global functions are inlined."""
 
     def __init__(self, module: Module, *, makers: bool = False) -> None:
@@ -141,7 +141,7 @@ class _Uses:
 class _Inliner(Rewriter):
     """One walk over a function that stays."""
 
-    def __init__(self, plan: _Plan, function: Function) -> None:
+    def __init__(self, plan: _InlinePlan, function: Function) -> None:
         super().__init__(plan.module)
         self._plan: Final = plan
         self._function: Final = function

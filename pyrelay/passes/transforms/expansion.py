@@ -334,7 +334,7 @@ class _Expansion:
         self._first_order.update(lay_over(self.store, made))
 
     def _convert_programs(self) -> dict[str, tuple[str, Span | None]]:
-        """Make whole programs around waiting transforms first-order; give why some cannot be."""
+        """Make whole programs around waiting transforms first-order; return why some cannot be."""
         waiting = {site.owner for site in self._waiting}
         reasons: dict[str, tuple[str, Span | None]] = {}
         for name, function in list(self.store.functions.items()):

@@ -137,7 +137,7 @@ def _has_functions(ty: Type | None) -> bool:
 
 
 def bring_to_callers(store: Store, names: Collection[str]) -> bool:
-    """Inline functions into those that call them, local ones where they return functions; tell
+    """Inline functions into those that call them, local ones where they return functions; return
     whether that changed any."""
     groups = CallGraph(store.functions).groups
     alone = {name for group in groups if len(group) == 1 for name in group}

@@ -173,7 +173,7 @@ def _loop(
     result: Type,
     apply: Apply,
 ) -> list[Value]:
-    """Write the loop over the elements of one tensor of a basis; give the stacked results."""
+    """Write the loop over the elements of one tensor of a basis; return the stacked results."""
     span, names = builder.span, builder.names
     tensor = list(tensors_in(basis))[place]
     count = product(tensor.shape)

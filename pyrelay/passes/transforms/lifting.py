@@ -191,7 +191,7 @@ class Lifter:
         return found
 
     def define(self, hint: str, params: Iterable[Var], body: Expr) -> str:
-        """Define a global function; give its name."""
+        """Define a global function; return its name."""
         params = tuple(params)
         types = tuple(type_of(p) for p in params)
         if any(isinstance(part, TypeVar) for ty in types for part in subtypes(ty)):

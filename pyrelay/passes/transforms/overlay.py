@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def lay_over(store: Store, made: Module) -> list[str]:
-    """Add a first-order program to the store; give the names of its functions there."""
+    """Add a first-order program to the store; return the names of its functions there."""
     renamed: dict[str, str] = {}
     for name, function in made.functions.items():
         old = store.functions.get(name)

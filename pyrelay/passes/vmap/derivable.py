@@ -78,7 +78,7 @@ def _in_front(space: Workspace, ty: Type, axes: Axes) -> Axes:
 
 
 def ruled(space: Workspace, wanted: Wanted, mapped: str) -> str:
-    """Define the ruled function of a mapped one; give its name."""
+    """Define the ruled function of a mapped one; return its name."""
     function = space.store.functions[mapped]
     assert isinstance(function.ty, FnType)
     name = space.store.function_name(f"{wanted.function}_map")

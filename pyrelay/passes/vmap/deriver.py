@@ -294,7 +294,7 @@ class Vectorizer:
     # The function that takes arguments with the batch at any axis.
 
     def _direct(self, wanted: Wanted) -> str:
-        """Define the function that calls that of a batch; give its name."""
+        """Define the function that calls that of a batch; return its name."""
         function = self._store.functions[wanted.function]
         name = self._store.function_name(f"{wanted.function}_vmap")
         wrapper = Wrapper(self._batches, function, wanted)
@@ -312,8 +312,8 @@ class Vectorizer:
         return name
 
     def _derivable(self, wanted: Wanted) -> str | None:
-        """Define the function that calls the ruled one of a map of all floats; give its name. None
-        where a part of the result has no batch."""
+        """Define the function that calls the ruled one of a map of all floats; return its name,
+        None where a part of the result has no batch."""
         inner = with_floats_batched(self._space, wanted)
         if inner is None:
             return None

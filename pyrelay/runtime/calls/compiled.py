@@ -15,7 +15,7 @@ from ...translate.types.number_places import Numbers
 from ..border.fast_flatten import Reader
 from ..entries.entry import Entry
 from ..models.model import Model
-from ..models.model_io import Arguments, Source
+from ..models.model_io import Arguments, ParameterSource
 from ..models.recorded import Homes, recorded
 from .direct import Direct, Uses, direct_call
 from .implicit import implicit_values
@@ -33,7 +33,7 @@ class CacheInfo:
     misses: int
 
 
-def _joins(source: Source) -> bool:
+def _joins(source: ParameterSource) -> bool:
     """Return whether calls with the parameters of a model may join torch's graph."""
     return not isinstance(source, Model) or source.is_trainable
 
@@ -67,7 +67,7 @@ class Compiled:
         """The definition, where it returns functions that may be made again."""
         self._direct: Direct | None = None
 
-    def recorded(self, result: Any, models: tuple[Source, ...], args: Arguments) -> Any:
+    def recorded(self, result: Any, models: tuple[ParameterSource, ...], args: Arguments) -> Any:
         """Return a result with its parameters and gradients as records."""
         if self._records is None:
             return result
@@ -75,7 +75,7 @@ class Compiled:
         named = dict(zip(names, args.values, strict=False))
         return recorded(result, self._records, Homes(named, (*models, *args.values)))
 
-    def finished(self, result: Any, models: tuple[Source, ...], args: Arguments) -> Any:
+    def finished(self, result: Any, models: tuple[ParameterSource, ...], args: Arguments) -> Any:
         """Return the result of a call as the caller gets it."""
         if self._maker is not None:
             names = [p.name for p in self.translation.signature.values]
@@ -84,7 +84,7 @@ class Compiled:
 
     def direct_call(
         self,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: Arguments,
         arrange: Arrange,
         uses: Uses,

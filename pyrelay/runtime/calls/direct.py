@@ -69,13 +69,15 @@ from ..border.places import Parameter
 from ..entries.entry import Entry
 from ..host import UNWATCHED, CompiledProgram
 from ..models.model import Model
-from ..models.model_io import Source, host_values
+from ..models.model_io import ParameterSource, host_values
 from .parameters import Arrange
 
 Call: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 """A call of a function with its arguments by position and by name."""
 
-ModelCall: TypeAlias = Callable[[tuple[Source, ...], tuple[Any, ...], Mapping[str, Any]], Any]
+ModelCall: TypeAlias = Callable[
+    [tuple[ParameterSource, ...], tuple[Any, ...], Mapping[str, Any]], Any
+]
 """The same with the implicit models first."""
 
 _MOST_KNOWN: Final = 4096
@@ -154,14 +156,14 @@ class Direct:
         self._known: Final[set[tuple[Any, ...]]] = set()
         implicit = entry.models // 2
         explicit = entry.parameters[entry.models :]
-        kinds = (*[(_Kind.MODEL, "")] * implicit, *map(_kind, explicit))
+        kinds = (*[(_ArgumentKind.MODEL, "")] * implicit, *map(_kind, explicit))
         looks = {
             f"look_v{implicit + n}": entry.look(entry.models + n, device)
             for n in range(len(explicit))
         }
         finish = entry.finishing(compiled, device)
-        has_models = any(kind is _Kind.MODEL for kind, _ in kinds)
-        is_mapped = has_models or any(kind is _Kind.DATA for kind, _ in kinds)
+        has_models = any(kind is _ArgumentKind.MODEL for kind, _ in kinds)
+        is_mapped = has_models or any(kind is _ArgumentKind.DATA for kind, _ in kinds)
         whole = None if is_mapped else compiled.direct(lambda *args: general(args, {}))
         if whole is not None and entry.gives_tensors:
             finish = None
@@ -244,7 +246,7 @@ def _state() -> dict[str, Any]:
     return {"options": current(), "steps": INSERTIONS.all, "table": REGISTRY.table}
 
 
-class _Kind(Enum):
+class _ArgumentKind(Enum):
     """What an argument may be: a model, a tensor, or a number too, which may have to become a
     tensor; or data, which are looked at."""
 
@@ -264,18 +266,18 @@ class _Way(Enum):
     WHOLE = "whole"
 
 
-def _kind(parameter: Parameter) -> tuple[_Kind, str]:
+def _kind(parameter: Parameter) -> tuple[_ArgumentKind, str]:
     """Return the kind of the arguments of a parameter, and the name of their dtype."""
     ty = parameter.type
     if parameter.is_model:
-        return _Kind.MODEL, ""
+        return _ArgumentKind.MODEL, ""
     if not isinstance(ty, TensorType):
-        return _Kind.DATA, ""
+        return _ArgumentKind.DATA, ""
     assert isinstance(ty.dtype, DType)
     if ty.shape:
-        return _Kind.TENSOR, ty.dtype.name
+        return _ArgumentKind.TENSOR, ty.dtype.name
     is_float = ty.dtype.kind is DTypeKind.FLOAT
-    return _Kind.FLOAT if is_float else _Kind.NUMBER, ty.dtype.name
+    return _ArgumentKind.FLOAT if is_float else _ArgumentKind.NUMBER, ty.dtype.name
 
 
 @final
@@ -286,7 +288,7 @@ class _Form:
     it may join torch's graph, and torch may record what it calls; whether there is more to do with
     the result; whether captured names are to be looked at."""
 
-    kinds: tuple[tuple[_Kind, str], ...]
+    kinds: tuple[tuple[_ArgumentKind, str], ...]
     models: int
     way: _Way
     joins: bool
@@ -297,7 +299,7 @@ class _Form:
     @property
     def has_models(self) -> bool:
         """Whether models are among the arguments, or implicit."""
-        return any(kind is _Kind.MODEL for kind, _ in self.kinds)
+        return any(kind is _ArgumentKind.MODEL for kind, _ in self.kinds)
 
     @property
     def records(self) -> bool:
@@ -311,7 +313,7 @@ def _code(form: _Form) -> CodeType:
     every = [f"v{n}" for n in range(len(form.kinds))]
     models, names = every[: form.models], every[form.models :]
     given = list(zip(every, form.kinds, strict=True))
-    data = [name for name, (kind, _) in given if kind is _Kind.DATA]
+    data = [name for name, (kind, _) in given if kind is _ArgumentKind.DATA]
     key = _tuple([_part(name, *kind) for name, kind in given if name not in data])
     is_known = " and ".join([*(f"k_{name} is not None" for name in data), f"{key} in known"])
     values = _tuple(names)
@@ -321,7 +323,7 @@ def _code(form: _Form) -> CodeType:
         f"        if {n}.__class__ in numbers:\n"
         f"            {n} = scalar({n}, dtype=torch.{dtype}, device=device)"
         for n, (kind, dtype) in given
-        if kind is _Kind.FLOAT and form.way is not _Way.WHOLE
+        if kind is _ArgumentKind.FLOAT and form.way is not _Way.WHOLE
     ]
     lines = [
         f"def key({', '.join(every)}):",
@@ -353,17 +355,17 @@ def _tuple(names: Sequence[str]) -> str:
     return f"({''.join(f'{n}, ' for n in names)})"
 
 
-def _grad(name: str, kind: _Kind, *, is_implicit: bool) -> str | None:
+def _grad(name: str, kind: _ArgumentKind, *, is_implicit: bool) -> str | None:
     """Return the text that asks whether an argument may join torch's graph; None if it never does:
     the parameters of explicit models are in references."""
     match kind:
-        case _Kind.MODEL:
+        case _ArgumentKind.MODEL:
             return f"{name}.is_trainable" if is_implicit else None
-        case _Kind.TENSOR:
+        case _ArgumentKind.TENSOR:
             return f"{name}.requires_grad"
-        case _Kind.DATA:
+        case _ArgumentKind.DATA:
             return f"k_{name}.requires_grad"
-        case _Kind.NUMBER | _Kind.FLOAT:
+        case _ArgumentKind.NUMBER | _ArgumentKind.FLOAT:
             return f"getattr({name}, 'requires_grad', False)"
 
 
@@ -379,7 +381,7 @@ def _finished(form: _Form, names: Sequence[str]) -> str:
     """Return the text of the arguments with which a result is finished: the host values that are no
     data, and the tensors of each that is."""
     own = [*enumerate(zip(names, form.kinds[form.models :], strict=True), 2 * form.models)]
-    data = [name for _, (name, (kind, _)) in own if kind is _Kind.DATA]
+    data = [name for _, (name, (kind, _)) in own if kind is _ArgumentKind.DATA]
     kept = [(place, name) for place, (name, _) in own if name not in data]
     if not form.has_models:
         host = _tuple([name for _, name in kept])
@@ -418,16 +420,16 @@ def _called(form: _Form, listed: str, finished: str) -> list[str]:
     return _indented(lines)
 
 
-def _part(name: str, kind: _Kind, dtype: str) -> str:
+def _part(name: str, kind: _ArgumentKind, dtype: str) -> str:
     """Return the text of what selects a call of an argument. An integer that its dtype does not
     have raises AttributeError there, as what is no tensor does."""
-    if kind is _Kind.MODEL:
+    if kind is _ArgumentKind.MODEL:
         return f"of_model({name})"
     tensor = f"{name}.dtype, {name}.shape, {name}.device"
-    if kind is _Kind.TENSOR:
+    if kind is _ArgumentKind.TENSOR:
         return tensor
     is_number = f"{name}.__class__ in numbers"
-    if kind is _Kind.NUMBER and dtype != "bool":
+    if kind is _ArgumentKind.NUMBER and dtype != "bool":
         info = torch.iinfo(getattr(torch, dtype))
         is_number = f"{is_number} and {info.min} <= {name} <= {info.max}"
     return f"{name}.__class__ if {is_number} else ({tensor})"

@@ -14,7 +14,7 @@ from ...translate.program.signature import Parameter
 from ...translate.source.definition import Definition, ModelUse
 from ...translate.translator import Translation
 from ..models.model import Model
-from ..models.model_io import Models, Source
+from ..models.model_io import Models, ParameterSource
 from ..models.records import TensorRecord
 from ..values.text import describe
 
@@ -104,7 +104,7 @@ def check_models(
         raise RunError(WrongModel(name, used, extra[0].name, head, is_old))
 
 
-def expect_trainable(models: Sequence[Source]) -> None:
+def expect_trainable(models: Sequence[ParameterSource]) -> None:
     """Stop if no parameter of a model requires a gradient. Raises RunError."""
     for source in models:
         model = source if isinstance(source, Model) else source.home

@@ -9,12 +9,12 @@ import torch
 from ...ir.expr import Differentiation, Rule
 from ..border.fast_flatten import Reader
 from ..models.model import Model
-from ..models.model_io import Source
+from ..models.model_io import ParameterSource
 from ..models.records import Grads
 
 
 def with_grads(
-    rule: Rule, result: Any, models: tuple[Source, ...], options: Differentiation
+    rule: Rule, result: Any, models: tuple[ParameterSource, ...], options: Differentiation
 ) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
     single = options.single
@@ -45,13 +45,15 @@ def with_grads(
             return value, _grads(gradient, models, single=single)
 
 
-def _rows(row: Any, model: Source, models: tuple[Source, ...], *, single: bool) -> dict[str, Any]:
+def _rows(
+    row: Any, model: ParameterSource, models: tuple[ParameterSource, ...], *, single: bool
+) -> dict[str, Any]:
     """Return the rows of a Hessian that belong to the parameters of one model, by their names."""
     names, parts = model.home.blueprint.param_names, _at(_shape(model), row)
     return {n: _grads(part, models, single=single) for n, part in zip(names, parts, strict=True)}
 
 
-def _jacobian(value: Any, models: tuple[Source, ...], *, single: bool) -> Any:
+def _jacobian(value: Any, models: tuple[ParameterSource, ...], *, single: bool) -> Any:
     """Return a jacobian with the derivatives of each tensor of the value as mappings."""
     trees = (value,) if single else value
     if isinstance(trees, tuple) and len(trees) == len(models):
@@ -66,7 +68,7 @@ def _jacobian(value: Any, models: tuple[Source, ...], *, single: bool) -> Any:
     return value
 
 
-def _shape(model: Source) -> Any:
+def _shape(model: ParameterSource) -> Any:
     """Return the nested tuple of the parameters of a model, with their numbers in it."""
     blueprint = model.home.blueprint
     return blueprint.params_tree(range(len(blueprint.param_names)))
@@ -86,14 +88,14 @@ def _at(shape: Any, tree: Any) -> list[Any]:
     return [part for s, t in zip(shape, tree, strict=True) for part in _at(s, t)]
 
 
-def of_parts(model: Source, tree: Any, reader: Reader) -> Grads:
+def of_parts(model: ParameterSource, tree: Any, reader: Reader) -> Grads:
     """Return a gradient that may have parts of tensors in the place of tensors."""
     parts = reader((tree,))
     like = model.flat_params() if isinstance(model, Model) else tuple(model.values())
     return Grads(model.home, tree, parts, like)
 
 
-def _grads(tree: Any, models: tuple[Source, ...], *, single: bool) -> Any:
+def _grads(tree: Any, models: tuple[ParameterSource, ...], *, single: bool) -> Any:
     trees = (tree,) if single else tree
     found = tuple(Grads(m.home, t) for m, t in zip(models, trees, strict=True))
     return found[0] if single else found

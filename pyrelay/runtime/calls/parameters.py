@@ -16,8 +16,8 @@ from ...translate.program.derived import derived_signature
 from ...translate.program.signature import Signature, read_signature
 from ...translate.source.definition import (
     Definition,
+    DefinitionKind,
     DerivedFunction,
-    Kind,
     PassedFunction,
     bottom,
     function_of,
@@ -91,7 +91,7 @@ class Parameters:
         except TypeError as error:
             head = self._definition.source.head
             name, instead = self._definition.name, None
-            if not args and not kwargs and self._definition.kind is Kind.MODEL:
+            if not args and not kwargs and self._definition.kind is DefinitionKind.MODEL:
                 instead = f"what makes a model takes the definition: `relay.create_model({name})`"
             elif args and hasattr(args[0], "blueprint"):
                 instead = f"the model is no argument of `{name}`: write `model.bind({name})(...)`"
@@ -100,7 +100,7 @@ class Parameters:
         names = self.statics
         values = tuple(v for n, v in bound.arguments.items() if n not in names)
         values += self._tensors
-        if self._definition.kind is Kind.MODEL:
+        if self._definition.kind is DefinitionKind.MODEL:
             return Arguments(values, implicit=implicit)
         given = {n: bound.arguments[n] for n in names}
         optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
@@ -161,7 +161,7 @@ class Parameters:
         if self._fixing is not None:
             left = (p for n, p in whole.parameters.items() if not self._fixing.has(n))
             return whole.replace(parameters=[*left])
-        if self._definition.kind is not Kind.MODEL:
+        if self._definition.kind is not DefinitionKind.MODEL:
             return whole
         kept = [p for n, p in whole.parameters.items() if n not in self.statics]
         return whole.replace(parameters=kept)

@@ -14,7 +14,7 @@ from ...translate.program.described import Described
 from ...translate.program.models import ModelSpec
 from ...translate.program.signature import Signature
 from ...translate.source.definition import Definition, DerivedFunction, ModelUse, StaticValue
-from ...translate.source.scope import Place
+from ...translate.source.scope import CapturedName
 from ...translate.translator import Translation, TranslationError, translate
 from ..border.places import parameters_of
 from ..compile.program import Program
@@ -31,7 +31,7 @@ def translated(
     statics: Mapping[str, StaticValue],
     implicit: Sequence[ModelUse],
     models: Sequence[ModelUse | None],
-    varying: Collection[Place] = (),
+    varying: Collection[CapturedName] = (),
     types: Mapping[str, Described] | None = None,
 ) -> Translation:
     """Translate a program. Raises CheckError: where translation finds mistakes, with those that

@@ -24,11 +24,11 @@ from ...ir.op import Op
 from ...ir.types import TupleType
 from ...translate.source.definition import (
     Definition,
+    DefinitionKind,
     DerivedFunction,
-    Kind,
     ModelUse,
 )
-from ...translate.source.scope import Guard, Place, Scope, nearest
+from ...translate.source.scope import CapturedName, Guard, Scope, nearest
 from ...translate.translator import Translation
 from ...translate.types.derived_numbers import derived_numbers, of_models
 from ...translate.types.number_places import Numbers, records_in, without_records
@@ -40,7 +40,7 @@ from ..compile.program import Program
 from ..compile.show import Inspected
 from ..entries.entry import Entry
 from ..models.model import Model
-from ..models.model_io import Arguments, Models, Source, host_values
+from ..models.model_io import Arguments, Models, ParameterSource, host_values
 from ..models.model_layout import Blueprint, Mode
 from ..models.recorded import passed_on
 from ..models.records import TensorRecord
@@ -93,7 +93,7 @@ class Runner(Inspected):
         """Runs the function, which must need no implicit model. Raises CheckError and RunError."""
         self.call: ModelCall = self._with_models
         """Runs the function with implicit models. Raises CheckError and RunError."""
-        self._varying: Final[dict[Place, Guard]] = {}
+        self._varying: Final[dict[CapturedName, Guard]] = {}
         """The captured numbers that have changed; each run reads what they are then."""
         self._are_constants = False
         """Whether the program needs its captured numbers to be known, changing or not."""
@@ -121,7 +121,7 @@ class Runner(Inspected):
         return result
 
     def _with_models(
-        self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self, models: tuple[ParameterSource, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Run the function in the same way, with implicit models."""
         result, direct = self._called(models, args, kwargs, self._with_models)
@@ -130,7 +130,7 @@ class Runner(Inspected):
 
     def _called(
         self,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: tuple[Any, ...],
         kwargs: Mapping[str, Any],
         general: Callable[..., Any],
@@ -148,7 +148,7 @@ class Runner(Inspected):
     def of_models(
         self,
         rule: Rule,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: Any,
         options: Differentiation,
         *,
@@ -193,7 +193,7 @@ class Runner(Inspected):
     def _run(
         self,
         compiled: Compiled,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: Arguments,
         tangents: Sequence[Any] = (),
     ) -> Any:
@@ -214,7 +214,7 @@ class Runner(Inspected):
 
     def _entry(
         self,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
@@ -246,7 +246,7 @@ class Runner(Inspected):
         return made
 
     def _instantiated(
-        self, args: Arguments, models: tuple[Source, ...], transformed: Transformed | None
+        self, args: Arguments, models: tuple[ParameterSource, ...], transformed: Transformed | None
     ) -> Arguments:
         """Instantiate the type parameters where the program looks into what others take
         whatever it is: a gradient does, and a function that is passed and takes several types."""
@@ -294,7 +294,7 @@ class Runner(Inspected):
 
     def _make_anew(
         self,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
@@ -316,7 +316,7 @@ class Runner(Inspected):
 
     def _make(
         self,
-        models: tuple[Source, ...],
+        models: tuple[ParameterSource, ...],
         args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
@@ -366,7 +366,7 @@ class Runner(Inspected):
             return passed_on(program.function, translation)
         return translation.numbers.result
 
-    def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
+    def _translation(self, models: tuple[ParameterSource, ...], args: Arguments) -> Translation:
         statics, types = dict(args.statics), dict(args.types)
         own = (p for p in self._parameters.declared.values if p.name not in statics)
         for parameter, value in zip(own, args.values, strict=False):
@@ -399,7 +399,7 @@ class Runner(Inspected):
             infer(program.translated, strict=True)
         return _checked(program)
 
-    def check_with(self, models: Sequence[Source]) -> Report:
+    def check_with(self, models: Sequence[ParameterSource]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
         statics = {} if self._fixing is None else self._fixing.statics
         translation = translated(self._function, statics, [_use(m) for m in models], [])
@@ -417,7 +417,7 @@ class Runner(Inspected):
 
         Models made alike share a blueprint, so what is compiled for one serves all of them.
         """
-        assert self._base.kind is Kind.MODEL
+        assert self._base.kind is DefinitionKind.MODEL
         for name in hyper:
             if name not in self._parameters.statics:
                 why = f"has no static parameter {name!r}{_near(name, self._parameters.statics)}"
@@ -466,16 +466,16 @@ def _checked(program: Program) -> Report:
     return Report(program.warnings)
 
 
-def _one(value: Source | TensorRecord | Models) -> Source | TensorRecord:
+def _one(value: ParameterSource | TensorRecord | Models) -> ParameterSource | TensorRecord:
     """Return a model, or the first in a list of models, which are alike."""
     return value[0] if isinstance(value, Models) else value
 
 
-def _mode(source: Source | TensorRecord) -> Mode:
+def _mode(source: ParameterSource | TensorRecord) -> Mode:
     return source.mode if isinstance(source, Model) else source.home.mode
 
 
-def _use(source: Source | TensorRecord) -> ModelUse:
+def _use(source: ParameterSource | TensorRecord) -> ModelUse:
     blueprint, training, frozen = _mode(source)
     spec = blueprint.spec
     return ModelUse(spec.definition, training, spec.statics, frozen=frozen)

@@ -26,8 +26,8 @@ from ...translate.program.guards import checker
 from ...translate.program.signature import Parameter as Declared
 from ...translate.source.definition import (
     Definition,
+    DefinitionKind,
     DerivedFunction,
-    Kind,
     bottom,
     function_of,
 )
@@ -278,7 +278,7 @@ def _specialise(
     function: Definition | DerivedFunction, static: Mapping[str, Any], fast_math: bool | None
 ) -> Made:
     definition = bottom(function)
-    if definition.kind is Kind.MODEL:
+    if definition.kind is DefinitionKind.MODEL:
         why = "is a model; specialise a function that calls it"
         raise CheckError(NotFixed(definition.source.head, function.name, "", why))
     declared = derived_signature(function, signature_of(definition))

@@ -13,7 +13,7 @@ from ...ir.intrinsics import Intrinsic
 from ...translate.source.definition import (
     POLICIES,
     Definition,
-    Kind,
+    DefinitionKind,
     UserRules,
     meaning,
     policy_names,
@@ -202,7 +202,7 @@ def _decorator(
 def _definition(function: object, rule: Rule, what: str) -> Definition:
     """Return the definition of a relay function. Raises CheckError for anything else."""
     found = meaning(function)
-    if isinstance(found, Definition) and found.kind is Kind.FUNCTION:
+    if isinstance(found, Definition) and found.kind is DefinitionKind.FUNCTION:
         return found
     name = getattr(function, "__name__", type(function).__name__)
     what = f"{what} `{name}`, which is no relay function"

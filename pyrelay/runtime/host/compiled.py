@@ -20,7 +20,7 @@ from ...ir.module import Module
 from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
 from ...kernels.backend import Direct, FailedInside, Run, RunsWhole
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 from ..border.argument_sizes import check_assumptions
 from ..border.autograd import as_typed, unrecorded
 from ..border.failure import located, located_inside, tells_more
@@ -62,7 +62,7 @@ def compile_module(
     operators in the program make; with `is_bare` it does nothing but call our own operators, and
     whether autograd records them makes no difference.
     """
-    plan = Plan(module, entry, view)
+    plan = FunctionPlan(module, entry, view)
     deep_values = find_deep(plan)
     pool = Pool(device)
     layout = DataLayout(module, representations, pool)

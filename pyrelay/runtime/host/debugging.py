@@ -17,7 +17,7 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Function, LetBlock, Tuple, TupleGet, Var, is_atom, type_of
 from ...ir.traverse import post_order
 from ...ir.types import UNIT, AdtType, TupleType, Type
-from ...kernels.function_plan import Plan
+from ...kernels.function_plan import FunctionPlan
 from ...operators.host.debugging import breakpoint_, debug_line, debug_local, is_debugging
 from ...operators.primitive.compare import cast
 from ...prelude.names import LIST
@@ -26,7 +26,7 @@ from .debugger import debugger
 from .writer import Writer
 
 
-def source_names(plan: Plan, function: Function) -> dict[str, Var | None]:
+def source_names(plan: FunctionPlan, function: Function) -> dict[str, Var | None]:
     """Return the local names of the source in a function, each with the one variable that has all
     its values, or None: a loop moves its parameters on before the source does."""
     found: dict[str, Var | None] = {}

@@ -14,12 +14,12 @@ from itertools import chain
 from typing import Final
 
 from ...analysis.components import components
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 
 LONGEST_CHAIN: Final = 50
 
 
-def find_deep(plan: Plan) -> bool:
+def find_deep(plan: FunctionPlan) -> bool:
     """Mark the deep units of a plan; return whether calls of function values are deep too."""
     units = [p for p in plan.functions() if p.place is None]
     numbers = {p: i for i, p in enumerate(units)}
@@ -45,7 +45,7 @@ def find_deep(plan: Plan) -> bool:
 
 
 def _add_edges(
-    plan: Plan,
+    plan: FunctionPlan,
     planned: Planned,
     numbers: dict[Planned, int],
     edges: list[dict[int, None]],

@@ -13,7 +13,7 @@ from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Tuple, Var
 from ...ir.op import Op
 from ...ir.traverse import children, free_vars, pattern_vars
 from ...ir.types import SizeType, StrType, TensorType, TupleType, Type
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 
 
 @final
@@ -41,7 +41,7 @@ class Region:
 class Liveness:
     """The regions of one unit, and the variables that functions inside it capture."""
 
-    def __init__(self, plan: Plan, unit: Planned) -> None:
+    def __init__(self, plan: FunctionPlan, unit: Planned) -> None:
         self._plan: Final = plan
         self._regions: Final[dict[tuple[Expr, int], Region]] = {}
         self.captured: Final[set[Var]] = set()

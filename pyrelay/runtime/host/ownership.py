@@ -22,19 +22,19 @@ from ...ir.calls.storage import overwritten_operand
 from ...ir.expr import Call, Var
 from ...ir.op import Op
 from ...ir.types import TensorType, TupleType, Type
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 from .liveness import Liveness, Region
 from .uses import (
     Fields,
     Fresh,
     Part,
-    Place,
+    RegionPoint,
     Result,
-    Source,
     Target,
     Unknown,
     UseKind,
     Uses,
+    ValueOrigin,
     Whole,
 )
 
@@ -47,7 +47,7 @@ class Ownership:
     """The values that the code of one program may overwrite, and those that it copies so that it
     may."""
 
-    def __init__(self, plan: Plan, liveness: Callable[[Planned], Liveness]) -> None:
+    def __init__(self, plan: FunctionPlan, liveness: Callable[[Planned], Liveness]) -> None:
         self._uses: Final = Uses(plan, liveness)
         self._loops: Final = {
             liveness(plan.unit_of(p)).region(p.function) for p in plan.functions() if p.has_jumps
@@ -70,7 +70,7 @@ class Ownership:
         """Return whether the call of a function passes a copy of an argument."""
         return (call, operand) in self._copies
 
-    def _is_allowed(self, call: Call, place: Place) -> bool:
+    def _is_allowed(self, call: Call, place: RegionPoint) -> bool:
         var = _overwritten(call)
         if var is None or not self._owned.get((var, None), False):
             return False
@@ -78,7 +78,7 @@ class Ownership:
 
     # When a variable hands its value over.
 
-    def _is_handed_over(self, var: Var, place: Place) -> bool:
+    def _is_handed_over(self, var: Var, place: RegionPoint) -> bool:
         """Return whether nothing reads the value after a place at which the variable is used
         once."""
         if not self._is_giver(var) or not self._dies(var, place):
@@ -104,7 +104,7 @@ class Ownership:
                     pass
         return not any(var in p.live.captured for p in at)
 
-    def _dies(self, var: Var, place: Place) -> bool:
+    def _dies(self, var: Var, place: RegionPoint) -> bool:
         """Return whether a place is the last that uses a variable, each time it is bound."""
         region, position = place.region, place.position
         while position >= 0 and region.last.get(var) == position:
@@ -115,7 +115,7 @@ class Ownership:
             position, region = region.position, region.parent
         return False
 
-    def _views_are_dead(self, var: Var, place: Place) -> bool:
+    def _views_are_dead(self, var: Var, place: RegionPoint) -> bool:
         """Return whether all that shares the storage of a variable was last read before a place."""
         pending, seen = [var], {var}
         while pending:
@@ -133,7 +133,7 @@ class Ownership:
                     return False
         return True
 
-    def _is_used_inside(self, var: Var, place: Place) -> bool:
+    def _is_used_inside(self, var: Var, place: RegionPoint) -> bool:
         """Return whether what is called at a place, and whose body stands there, uses a variable
         from around it, be it also an argument of the call."""
         for use in self._uses.of.get(var, []):
@@ -144,7 +144,7 @@ class Ownership:
                 region = region.parent
         return False
 
-    def _is_dead(self, view: Var, place: Place) -> bool:
+    def _is_dead(self, view: Var, place: RegionPoint) -> bool:
         chain: list[tuple[Region, int]] = []
         region: Region | None = place.region
         position = place.position - 1
@@ -185,7 +185,7 @@ class Ownership:
                 lost += feeds.get(node, ())
         return owned
 
-    def _before(self, source: Source, index: int | None) -> Node | bool | None:
+    def _before(self, source: ValueOrigin, index: int | None) -> Node | bool | None:
         """Return what must be owned for a source to be; True if it is, None if it cannot be."""
         match source:
             case Fresh():
@@ -205,7 +205,7 @@ class Ownership:
             case _:
                 return None
 
-    def _is_taken(self, var: Var, index: int, place: Place) -> bool:
+    def _is_taken(self, var: Var, index: int, place: RegionPoint) -> bool:
         """Return whether taking a field of a tuple is all that is ever done with the field."""
         uses = self._uses.of[var]
         if not place.live.is_home(var, place.region) or var in place.live.captured:
@@ -232,7 +232,7 @@ class Ownership:
             pending += [s.var for s in given if self._is_handed_over(s.var, s.place)]
         return found
 
-    def _is_copied_on_entry(self, target: Target, source: Source) -> bool:
+    def _is_copied_on_entry(self, target: Target, source: ValueOrigin) -> bool:
         argument = _argument(source)
         if not isinstance(target, Var) or argument is None:
             return False
@@ -258,7 +258,7 @@ class Ownership:
         return found
 
 
-def _argument(source: Source) -> tuple[Call, int] | None:
+def _argument(source: ValueOrigin) -> tuple[Call, int] | None:
     """Return the call and the operand that a source is, if it is one."""
     if isinstance(source, Whole | Unknown) and source.call is not None:
         return source.call, source.operand
@@ -287,7 +287,7 @@ def _is_array(ty: Type | None) -> bool:
     return isinstance(ty, TensorType) and bool(ty.shape)
 
 
-def _groups(plan: Plan) -> dict[Planned, int]:
+def _groups(plan: FunctionPlan) -> dict[Planned, int]:
     """Return for each function the number of its group of functions that reach each other."""
     functions = list(plan.functions())
     graph: dict[Planned, list[Planned]] = {p: [] for p in functions}

@@ -7,7 +7,7 @@ from typing import Any, Final, final
 
 from ...analysis.ranges import in_range
 from ...ir.expr import Call
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 from ...operators.host.debugging import is_debugged
 from .data import DataLayout
 from .liveness import Liveness
@@ -21,7 +21,9 @@ class Program:
     """The plan, the globals, and the names of global functions. `deep_values` says whether calls
     of function values may recurse."""
 
-    def __init__(self, plan: Plan, pool: Pool, layout: DataLayout, *, deep_values: bool) -> None:
+    def __init__(
+        self, plan: FunctionPlan, pool: Pool, layout: DataLayout, *, deep_values: bool
+    ) -> None:
         self.plan: Final = plan
         self.pool: Final = pool
         self.layout: Final = layout

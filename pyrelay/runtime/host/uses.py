@@ -16,13 +16,13 @@ from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, T
 from ...ir.op import Op
 from ...ir.traverse import children
 from ...ir.types import SizeType
-from ...kernels.function_plan import Plan, Planned
+from ...kernels.function_plan import FunctionPlan, Planned
 from .liveness import Liveness, Region
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class RegionPoint:
     """A position of a region."""
 
     live: Liveness
@@ -45,7 +45,7 @@ class Use:
     """One use; `index` is the field that a PART takes."""
 
     kind: UseKind
-    place: Place
+    place: RegionPoint
     index: int = 0
 
 
@@ -61,7 +61,7 @@ class Whole:
     """The value is that of a variable; `call` and `operand` say where it is an argument."""
 
     var: Var
-    place: Place
+    place: RegionPoint
     call: Call | None = None
     operand: int = 0
 
@@ -72,7 +72,7 @@ class Fields:
     """The value is a tuple of these variables; None for anything else."""
 
     vars: tuple[Var | None, ...]
-    place: Place
+    place: RegionPoint
 
 
 @final
@@ -82,7 +82,7 @@ class Part:
 
     var: Var
     index: int
-    place: Place
+    place: RegionPoint
 
 
 @final
@@ -102,7 +102,7 @@ class Unknown:
     operand: int = 0
 
 
-Source: TypeAlias = Fresh | Whole | Fields | Part | Result | Unknown
+ValueOrigin: TypeAlias = Fresh | Whole | Fields | Part | Result | Unknown
 Target: TypeAlias = Var | Planned
 """A holder of a value: a variable, or a function for its result."""
 
@@ -111,42 +111,42 @@ Target: TypeAlias = Var | Planned
 class Uses:
     """The uses and sources of all variables of the functions that a program reaches."""
 
-    def __init__(self, plan: Plan, liveness: Callable[[Planned], Liveness]) -> None:
+    def __init__(self, plan: FunctionPlan, liveness: Callable[[Planned], Liveness]) -> None:
         self.of: Final[dict[Var, list[Use]]] = {}
-        self.sources: Final[dict[Target, list[Source]]] = {}
+        self.sources: Final[dict[Target, list[ValueOrigin]]] = {}
         self.views: Final[dict[Var, list[Var]]] = {}
         """For each variable those that may share its storage."""
-        self.overwriting: Final[list[tuple[Call, Place]]] = []
+        self.overwriting: Final[list[tuple[Call, RegionPoint]]] = []
         self.callers: Final[dict[Call, Planned]] = {}
         self._plan: Final = plan
-        self._pending: Final[list[tuple[Expr, Place, Planned, Target]]] = []
+        self._pending: Final[list[tuple[Expr, RegionPoint, Planned, Target]]] = []
         for planned in plan.functions():
             if planned is plan.entry or planned.escapes:
                 for param in planned.function.params:
                     self._comes(param, Unknown())
             live = liveness(plan.unit_of(planned))
-            place = Place(live, live.region(planned.function), 0)
+            place = RegionPoint(live, live.region(planned.function), 0)
             self._pending.append((planned.function.body, place, planned, planned))
         while self._pending:
             self._walk(*self._pending.pop())
 
-    def _walk(self, body: Expr, place: Place, owner: Planned, target: Target) -> None:
+    def _walk(self, body: Expr, place: RegionPoint, owner: Planned, target: Target) -> None:
         live, region, position = place.live, place.region, 0
         while isinstance(body, LetBlock):
             for binding in body.bindings:
-                here = Place(live, region, position)
+                here = RegionPoint(live, region, position)
                 if not isinstance(binding.value, Function):
                     self._value(binding.value, here, owner, binding.var)
                 position += 1
             body = body.body
-        here = Place(live, region, position)
+        here = RegionPoint(live, region, position)
         if isinstance(body, Var):
             self._use(body, UseKind.MOVE, here)
             self._comes(target, Whole(body, here))
         else:
             self._value(body, here, owner, target)
 
-    def _value(self, value: Expr, place: Place, owner: Planned, target: Target) -> None:
+    def _value(self, value: Expr, place: RegionPoint, owner: Planned, target: Target) -> None:
         match value:
             case Call(callee=Op() as op, args=args):
                 self._operator(op, value, args, place, target)
@@ -173,7 +173,7 @@ class Uses:
                 self._keep([value, *children(value)], place)
                 self._comes(target, Unknown())
 
-    def _match(self, node: Match, place: Place, owner: Planned, target: Target) -> None:
+    def _match(self, node: Match, place: RegionPoint, owner: Planned, target: Target) -> None:
         self._keep([node.value], place)
         for i, clause in enumerate(node.clauses):
             self._arm(node, 2 * i, clause.body, place, owner, target)
@@ -182,7 +182,7 @@ class Uses:
                 self._arm(node, 2 * i + 1, clause.guard, place, owner, result)
 
     def _operator(
-        self, op: Op, call: Call, args: Iterable[Expr], place: Place, target: Target
+        self, op: Op, call: Call, args: Iterable[Expr], place: RegionPoint, target: Target
     ) -> None:
         if self._plan.view.applies_to(call):
             # The result of an implementation may be an operand, or something it keeps.
@@ -202,7 +202,7 @@ class Uses:
             for var in operands:
                 self.views.setdefault(var, []).append(target)
 
-    def _call(self, call: Call, place: Place, owner: Planned, target: Target) -> None:
+    def _call(self, call: Call, place: RegionPoint, owner: Planned, target: Target) -> None:
         callee = self._plan.callee(call)
         if callee is None:
             self._keep(children(call), place)
@@ -218,19 +218,19 @@ class Uses:
                 self._comes(param, Unknown(call, k))
 
     def _arm(
-        self, node: Expr, arm: int, body: Expr, place: Place, owner: Planned, target: Target
+        self, node: Expr, arm: int, body: Expr, place: RegionPoint, owner: Planned, target: Target
     ) -> None:
         region = place.live.region(node, arm)
-        self._pending.append((body, Place(place.live, region, 0), owner, target))
+        self._pending.append((body, RegionPoint(place.live, region, 0), owner, target))
 
-    def _keep(self, exprs: Iterable[Expr], place: Place) -> None:
+    def _keep(self, exprs: Iterable[Expr], place: RegionPoint) -> None:
         for var in _variables(exprs):
             self._use(var, UseKind.KEPT, place)
 
-    def _use(self, var: Var, kind: UseKind, place: Place, index: int = 0) -> None:
+    def _use(self, var: Var, kind: UseKind, place: RegionPoint, index: int = 0) -> None:
         self.of.setdefault(var, []).append(Use(kind, place, index))
 
-    def _comes(self, target: Target, source: Source) -> None:
+    def _comes(self, target: Target, source: ValueOrigin) -> None:
         self.sources.setdefault(target, []).append(source)
 
 

@@ -22,7 +22,7 @@ from .optim import Optimizer, fresh_memory
 from .records import Params, TensorRecord
 
 Statics: TypeAlias = tuple[tuple[str, Any], ...]
-Source: TypeAlias = Model | Params
+ParameterSource: TypeAlias = Model | Params
 """Where the parameters of an implicit model come from."""
 
 
@@ -57,7 +57,7 @@ Returned: TypeAlias = Callable[[], Iterable[Change]]
 
 
 def host_values(
-    models: Sequence[Source],
+    models: Sequence[ParameterSource],
     values: Sequence[Any],
     updated: Mapping[int, OptimizerUse],
     optimizers: Mapping[str, Optimizer] = NO_OPTIMIZERS,

@@ -7,7 +7,7 @@ from typing import Final
 
 from lark import Token, Tree
 
-from .place import Syntax, tree_of, trees_of
+from .context import Syntax, tree_of, trees_of
 
 NAME: Final = "main"
 

@@ -11,8 +11,8 @@ from ...ir.expr import Expr
 from ...ir.traverse import Steps
 from ...ir.types import DTYPES, Type
 from . import literals as read_literals
+from .context import Syntax, TextContext, tree_of, trees_of, word_of
 from .metadata import Metadata
-from .place import Place, Syntax, tree_of, trees_of, word_of
 from .types import TypeReader
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class AttributeReader:
 
     def __init__(
         self,
-        place: Place,
+        place: TextContext,
         types: TypeReader,
         body: Callable[[Syntax, Type | None], Steps[Expr]],
     ) -> None:

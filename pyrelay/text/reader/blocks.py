@@ -10,7 +10,7 @@ from typing import Final, final
 
 from ...diagnostics.source import Span
 from ...ir.expr import Binding, Flavour
-from .place import Syntax
+from .context import Syntax
 
 
 @final

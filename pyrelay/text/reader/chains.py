@@ -15,7 +15,7 @@ from ...ir.traverse import Steps
 from ...ir.types import SizeType, Type
 from ...relay05.imported import Imported
 from . import literals as read_literals
-from .place import Syntax, tree_of, word_of
+from .context import Syntax, tree_of, word_of
 from .precedence import fold_chain
 from .vocabulary import INFIX, NEGATIVE, Vocabulary
 

@@ -56,14 +56,14 @@ from . import literals as read_literals
 from .attributes import AttributeReader
 from .blocks import Groups, Nodes
 from .chains import ChainReader
+from .context import Syntax, tree_of, trees_of, word_of
 from .patterns import pattern
-from .place import Syntax, tree_of, trees_of, word_of
 from .transforms import transform_of
 from .types import Signature, TypeReader
 from .vocabulary import Vocabulary
 
 Made = TypeVar("Made", bound=Expr)
-_Step: TypeAlias = "Callable[[Syntax, Type | None], Steps[Expr]]"
+_Reading: TypeAlias = "Callable[[Syntax, Type | None], Steps[Expr]]"
 
 
 @final
@@ -84,7 +84,7 @@ class ExprReader:
         self._nodes: Final = Nodes()
         self._mentioned: Final[set[Var]] = set()
         """The functions of `let`s that have been mentioned, while their bodies are read."""
-        self._rules: Final[dict[str, _Step]] = {
+        self._rules: Final[dict[str, _Reading]] = {
             "variable": self._node,
             "projection": self._projection,
             "call": self._call,

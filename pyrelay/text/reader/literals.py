@@ -15,12 +15,12 @@ from ...ir.dims import Dim
 from ...ir.expr import TensorData
 from ...ir.types import DType, DTypeKind, SizeType, TensorType, Type, float16, float32, float64
 from ..lexis import SIZE_SUFFIX, SUFFIXES, byte_count, pack, read_number
+from .context import Syntax, TextContext
 from .metadata import Metadata
-from .place import Place, Syntax
 from .types import TypeReader
 
 
-def number(place: Place, token: Token, *, negative: bool) -> tuple[int | float, Type | None]:
+def number(place: TextContext, token: Token, *, negative: bool) -> tuple[int | float, Type | None]:
     """Return the value and the type that a number's digits and suffix say."""
     value, suffix = read_number(token)
     value = -value if negative else value
@@ -37,7 +37,7 @@ def number(place: Place, token: Token, *, negative: bool) -> tuple[int | float, 
 
 
 def _at_dtype(
-    place: Place, token: Token, value: float, dtype: DType
+    place: TextContext, token: Token, value: float, dtype: DType
 ) -> tuple[int | float, TensorType]:
     """Return a number of a dtype. A float may have more digits, or be larger, than fits."""
     try:
@@ -50,7 +50,7 @@ def _at_dtype(
     return found, TensorType((), dtype)
 
 
-def weak(place: Place, token: Token, *, negative: bool) -> int | float:
+def weak(place: TextContext, token: Token, *, negative: bool) -> int | float:
     """Return the value of a number whose dtype does not count: no suffix in our own text."""
     value, ty = number(place, token, negative=negative)
     if ty is not None and place.dialect.weak_numbers:
@@ -59,7 +59,7 @@ def weak(place: Place, token: Token, *, negative: bool) -> int | float:
 
 
 def _strict(
-    place: Place, token: Token, value: float, suffix: str
+    place: TextContext, token: Token, value: float, suffix: str
 ) -> tuple[int | float, TensorType]:
     """Return a number of a language whose numbers have a dtype of their own, which they must
     fit."""
@@ -99,12 +99,12 @@ LARGEST: Final = {
 """The largest finite number of each dtype that a literal may have."""
 
 
-def metadata(place: Place, tree: Syntax) -> TensorData:
+def metadata(place: TextContext, tree: Syntax) -> TensorData:
     """Return the constant that `meta[relay.Constant][0]` stands for."""
     return place.from_metadata(tree, Metadata.constant)
 
 
-def tensor(place: Place, types: TypeReader, tree: Syntax) -> tuple[TensorData, Type]:
+def tensor(place: TextContext, types: TypeReader, tree: Syntax) -> tuple[TensorData, Type]:
     """Return the data and the type of a constant tensor."""
     shape_term, dtype_term, content, _ = tree.children
     assert isinstance(shape_term, Tree)
@@ -127,7 +127,7 @@ def tensor(place: Place, types: TypeReader, tree: Syntax) -> tuple[TensorData, T
     return TensorData(dtype, shape, data), ty
 
 
-def _bytes(place: Place, content: Any, dtype: DType) -> bytes:
+def _bytes(place: TextContext, content: Any, dtype: DType) -> bytes:
     if isinstance(content, Token):
         return base64.b64decode(place.string(content), validate=True)
     values: list[bool | int | float] = []

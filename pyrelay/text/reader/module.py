@@ -23,8 +23,8 @@ from ...relay05.imported import Imported
 from ..dialect import OWN, RELAY
 from ..implied import Implied
 from ..types import TypeScope
+from .context import Syntax, TextContext, tree_of, trees_of, word_of
 from .exprs import ExprReader
-from .place import Place, Syntax, tree_of, trees_of, word_of
 from .types import Signature, TypeReader
 from .vocabulary import Vocabulary
 
@@ -44,7 +44,7 @@ class Text:
     """A text that has been parsed, and what its names may refer to."""
 
     tree: Syntax
-    place: Place
+    place: TextContext
     operators: Mapping[str, Op | Imported]
     library: Library
     """Functions and data types that a text may use without defining them."""
@@ -91,7 +91,7 @@ def read_expr(text: Text) -> Expr:
     return run(reader.block(block, None))
 
 
-def _header(tree: Syntax, place: Place, known: Mapping[str, SourceFile]) -> _Header:
+def _header(tree: Syntax, place: TextContext, known: Mapping[str, SourceFile]) -> _Header:
     typed, strict = False, not place.dialect.weak_numbers
     allowed = {"typed", "strict"} if place.dialect is OWN else set[str]()
     language, version = place.dialect.header
@@ -113,7 +113,7 @@ def _header(tree: Syntax, place: Place, known: Mapping[str, SourceFile]) -> _Hea
     return _Header(typed, strict, sources)
 
 
-def _by_name(place: Place, tree: Syntax, rule: str, what: str) -> dict[str, Syntax]:
+def _by_name(place: TextContext, tree: Syntax, rule: str, what: str) -> dict[str, Syntax]:
     """Return the definitions of one kind by name. Raises CheckError for a repeated name."""
     found: dict[str, Syntax] = {}
     for definition in tree.children:
@@ -134,7 +134,7 @@ def _arity(tree: Syntax) -> int:
     return len(list(trees_of(generics))) if isinstance(generics, Tree) else 0
 
 
-def _adt(place: Place, types: TypeReader, name: str, tree: Syntax) -> AdtDef:
+def _adt(place: TextContext, types: TypeReader, name: str, tree: Syntax) -> AdtDef:
     _, written, generics, *constructors = tree.children
     params = types.params(generics if isinstance(generics, Tree) else None)
     seen: dict[str, ConstructorDef] = {}
@@ -149,7 +149,7 @@ def _adt(place: Place, types: TypeReader, name: str, tree: Syntax) -> AdtDef:
     return AdtDef(name, params, tuple(seen.values()), place.of(tree, written))
 
 
-def _constructor(place: Place, types: TypeReader, tree: Syntax) -> ConstructorDef:
+def _constructor(place: TextContext, types: TypeReader, tree: Syntax) -> ConstructorDef:
     word, inside = tree.children
     assert isinstance(word, Token)
     fields = [c for c in inside.children if isinstance(c, Tree)] if isinstance(inside, Tree) else []
@@ -201,7 +201,7 @@ def _owners_in(adts: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:
     return owners
 
 
-def _refuse_shared_names(place: Place, type_defs: Mapping[str, Syntax]) -> None:
+def _refuse_shared_names(place: TextContext, type_defs: Mapping[str, Syntax]) -> None:
     """Stop where two data types have a constructor of one name, or one the name of the other."""
     names = {place.name(word_of(d)): d for d in type_defs.values()}
     first: dict[str, Token] = {}
@@ -220,7 +220,7 @@ def _refuse_shared_names(place: Place, type_defs: Mapping[str, Syntax]) -> None:
 
 
 def _function(
-    place: Place, reader: ExprReader, tree: Syntax, signature: Signature, name: str
+    place: TextContext, reader: ExprReader, tree: Syntax, signature: Signature, name: str
 ) -> Function:
     span = place.of(tree, tree.children[1])
     function = run(reader.function(signature, tree_of(tree.children[3]), span, name))

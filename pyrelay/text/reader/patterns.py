@@ -17,7 +17,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from . import literals as read_literals
-from .place import Syntax
+from .context import Syntax
 from .vocabulary import Vocabulary
 
 MakeVar: TypeAlias = "Callable[[Token, Token | None, Syntax | None], Var]"

@@ -42,8 +42,8 @@ from ...ir.types import (
 from ..implied import function_type
 from ..lexis import read_number
 from ..types import TypeScope
+from .context import Syntax, TextContext, tree_of, trees_of, word_of
 from .metadata import Metadata
-from .place import Place, Syntax, tree_of, trees_of, word_of
 from .precedence import fold_chain
 
 
@@ -67,7 +67,7 @@ class Signature:
 class TypeReader:
     """Reads terms in a scope of type parameters."""
 
-    def __init__(self, place: Place, scope: TypeScope, *, closed: bool) -> None:
+    def __init__(self, place: TextContext, scope: TypeScope, *, closed: bool) -> None:
         self.scope: Final = scope
         self._place: Final = place
         self._closed: Final = closed

@@ -28,7 +28,7 @@ from ...relay05.attributes import Refused
 from ...relay05.imported import BadSignature, Imported
 from ...relay05.table import UNSUPPORTED
 from ..lexis import TRANSFORMS
-from .place import Place
+from .context import TextContext
 
 if TYPE_CHECKING:
     from lark import Token
@@ -55,7 +55,7 @@ LITERALS: Final = {"true": "True", "false": "False"}
 class Vocabulary:
     """The names that a text may use. `globals` is None where any global may be mentioned."""
 
-    place: Place
+    place: TextContext
     operators: Mapping[str, Op | Imported]
     owners: Mapping[str, tuple[str, ...]]
     adts: Mapping[str, AdtDef] | None

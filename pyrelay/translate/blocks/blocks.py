@@ -59,7 +59,7 @@ class Copy:
     number: int | None
 
 
-Step: TypeAlias = ast.stmt | Copy
+Statement: TypeAlias = ast.stmt | Copy
 
 
 @final
@@ -67,12 +67,12 @@ Step: TypeAlias = ast.stmt | Copy
 class Cursor:
     """A place in nested sequences of statements: what is left here, and what follows it."""
 
-    body: Sequence[Step]
+    body: Sequence[Statement]
     place: int
     after: Cursor | None
 
 
-def cursor(body: Sequence[Step], after: Cursor | None = None) -> Cursor | None:
+def cursor(body: Sequence[Statement], after: Cursor | None = None) -> Cursor | None:
     """Return the place before a body."""
     return Cursor(body, 0, after) if body else after
 

@@ -195,7 +195,7 @@ def inside(cx: Context, walk: Continue) -> Steps[Expr]:
 
 
 def _shared(cx: Context, walk: Continue, name: str, span: Span) -> Steps[tuple[Binding, Continue]]:
-    """Translate a continuation that several tests lead to as a function; give calls of it."""
+    """Translate a continuation that several tests lead to as a function; return calls of it."""
     var = Var(name, span=span)
     function = Function((), (yield inside(cx, walk)), name=name, span=span)
 

@@ -20,7 +20,7 @@ from ..program.environment import Bound, Holder
 from ..source.flow import root_of
 from .blocks import Code
 from .list_append import hold_elements, turned
-from .subscripts import Place, copied, fixed, item, read_place, replaced
+from .subscripts import Subscript, copied, fixed, item, read_place, replaced
 
 
 @final
@@ -29,7 +29,7 @@ class _Level:
     """A value of which an item is replaced."""
 
     value: Expr
-    place: Place
+    place: Subscript
     span: Span
     inside: Span
     """What stands between the brackets."""

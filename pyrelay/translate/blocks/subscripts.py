@@ -27,7 +27,7 @@ from .list_append import grown_value
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class Subscript:
     """The contents of the brackets: run-time indices, and their roles."""
 
     indices: tuple[Expr, ...]
@@ -60,13 +60,13 @@ def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
     return item(base, place, cx.span(node), cx.span(node.slice))
 
 
-def item(base: Expr, place: Place, span: Span, inside: Span) -> Expr:
+def item(base: Expr, place: Subscript, span: Span, inside: Span) -> Expr:
     """Return the elements at a place."""
     indices = Tuple(place.indices, span=inside)
     return Call(index, (base, indices), {"spec": place.spec}, span=span)
 
 
-def replaced(base: Expr, place: Place, value: Expr, span: Span, inside: Span) -> Expr:
+def replaced(base: Expr, place: Subscript, value: Expr, span: Span, inside: Span) -> Expr:
     """Return the value with other elements at a place."""
     indices = Tuple(place.indices, span=inside)
     return Call(set_at, (base, indices, value), {"spec": place.spec}, span=span)
@@ -87,7 +87,7 @@ def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
         return placeholder(cx.span(node))
     code = Code()
     given: dict[str, Expr] = {}
-    place = Place((), ())
+    place = Subscript((), ())
     for name, argument in found.items():
         if name == "index":
             place = fixed((yield read_place(cx, argument)), code)
@@ -97,20 +97,20 @@ def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
     return code.close(replaced(given["input"], place, given["value"], cx.span(node), inside))
 
 
-def fixed(place: Place, code: Code) -> Place:
+def fixed(place: Subscript, code: Code) -> Subscript:
     """Return a place whose indices and bounds are computed once."""
     indices = tuple(atom(i, "index", code.bind) for i in place.indices)
     spec = tuple(
         tuple(atom(p, "bound", code.bind) if isinstance(p, Expr) else p for p in entry)
         for entry in place.spec
     )
-    return Place(indices, spec)
+    return Subscript(indices, spec)
 
 
-def copied(place: Place) -> Place:
+def copied(place: Subscript) -> Subscript:
     """Return a place of atoms for a second use."""
     spec = tuple(tuple(again(p) if isinstance(p, Expr) else p for p in e) for e in place.spec)
-    return Place(tuple(again(i) for i in place.indices), spec)
+    return Subscript(tuple(again(i) for i in place.indices), spec)
 
 
 def is_last(node: ast.expr) -> bool:
@@ -118,9 +118,9 @@ def is_last(node: ast.expr) -> bool:
     return _literal(node) == -1
 
 
-def first_place(span: Span) -> Place:
+def first_place(span: Span) -> Subscript:
     """Return the place of the first element."""
-    return Place((Constant(0, span=span),), (("int", 0),))
+    return Subscript((Constant(0, span=span),), (("int", 0),))
 
 
 def _literal(node: ast.expr) -> int | None:
@@ -133,7 +133,7 @@ def _literal(node: ast.expr) -> int | None:
             return None
 
 
-def read_place(cx: Context, node: ast.expr) -> Steps[Place]:
+def read_place(cx: Context, node: ast.expr) -> Steps[Subscript]:
     """Translate what stands between the brackets."""
     entries: list[tuple[Any, ...]] = []
     indices: list[Expr] = []
@@ -150,7 +150,7 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Place]:
             case _:
                 entries.append(("int", len(indices)))
                 indices.append((yield cx.expression(part)))
-    return Place(tuple(indices), tuple(entries))
+    return Subscript(tuple(indices), tuple(entries))
 
 
 def _parts(node: ast.expr) -> Sequence[ast.expr]:

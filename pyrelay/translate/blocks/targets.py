@@ -21,7 +21,7 @@ from ..program.environment import Bound
 from .blocks import Code
 from .list_append import refuse_grown, turned
 from .nested_items import is_nested, nested_item
-from .subscripts import Place, first_place, is_last, item, read_place, replaced
+from .subscripts import Subscript, first_place, is_last, item, read_place, replaced
 
 
 def bind_target(
@@ -74,7 +74,7 @@ def _bind_each(
 def set_item(
     cx: Context,
     target: ast.Subscript,
-    place: Place,
+    place: Subscript,
     value: Expr,
     code: Code,
     written: ast.expr | None,
@@ -90,7 +90,9 @@ def set_item(
     cx.bind(name, Bound(atom=var), span)
 
 
-def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, value: Expr) -> Expr:
+def _with_item(
+    cx: Context, target: ast.Subscript, base: Expr, place: Subscript, value: Expr
+) -> Expr:
     """Return the new value of a name of which an item is assigned."""
     span, inside = cx.span(target), cx.span(target.slice)
     if not is_grown(cx, target.value):
@@ -100,7 +102,7 @@ def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, val
     return turned(replaced(turned(base, span), place, value, span, inside), span)
 
 
-def item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Expr:
+def item_of(cx: Context, target: ast.Subscript, base: Expr, place: Subscript) -> Expr:
     """Return the item of a name that an augmented assignment reads."""
     span, inside = cx.span(target), cx.span(target.slice)
     if not is_grown(cx, target.value):

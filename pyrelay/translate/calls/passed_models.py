@@ -13,8 +13,8 @@ from ..names.static import static_value
 from ..program.context import Context
 from ..program.environment import Bound
 from ..program.instances import complete_statics
+from ..program.model_origins import ModelOrigin, ParameterOrigin
 from ..program.models import Instance
-from ..program.optimizer_places import ParameterPlace, Place
 from ..program.signature import Signature
 from ..source.definition import Definition
 
@@ -134,7 +134,7 @@ def pass_on(
 ) -> None:
     """Note that models are passed for parameters of a function, which is named as translated."""
     for name, _ in models:
-        cx.program.updates.pass_on(places_of(cx, bound[name]), ParameterPlace(function, name))
+        cx.program.updates.pass_on(places_of(cx, bound[name]), ParameterOrigin(function, name))
 
 
 def model_named(cx: Context, node: ast.expr, *, is_list: bool = False) -> Instance | None:
@@ -149,7 +149,7 @@ def model_named(cx: Context, node: ast.expr, *, is_list: bool = False) -> Instan
     return None
 
 
-def places_of(cx: Context, node: ast.expr) -> tuple[Place, ...]:
+def places_of(cx: Context, node: ast.expr) -> tuple[ModelOrigin, ...]:
     """Return where a model, or the models in a list, come from."""
     known = known_of(cx, node)
     found = known.items if known is not None and known.items is not None else known

@@ -245,7 +245,7 @@ def _raise(cx: Context, stmt: ast.Raise) -> Steps[Expr]:
 
 
 def _definitions(cx: Context, at: Cursor, code: Code) -> Steps[Cursor | None]:
-    """Translate a nested `def`, with those that follow it if it calls them; give the place after
+    """Translate a nested `def`, with those that follow it if it calls them; return the place after
     them."""
     group: list[ast.FunctionDef] = []
     after: Cursor | None = at

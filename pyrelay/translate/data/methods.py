@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any, Final, final
 
 from ...ir.dims import Dim
-from ..source.definition import Definition, Kind, Owner
+from ..source.definition import Definition, DefinitionKind, Owner
 from ..source.unions import Namespace, Union, parameters
 from ..types.aliases import is_size
 
@@ -94,7 +94,7 @@ def method(cls: type, name: str, union: Union, seen: Namespace) -> Method | None
     names = _names(cls, function, union, seen)
     takes_class = kind is MethodKind.CLASS
     owner = Owner(cls.__name__, cls, names, takes_self=takes_self, takes_class=takes_class)
-    return Method(home, kind, Definition(function, Kind.FUNCTION, owner))
+    return Method(home, kind, Definition(function, DefinitionKind.FUNCTION, owner))
 
 
 def _found(cls: type, name: str) -> tuple[type, MethodKind, FunctionType] | None:
@@ -151,4 +151,4 @@ def choice(union: Union, methods: Sequence[tuple[type, Method | None]]) -> Defin
     assert first.owner is not None
     choices = tuple((c, None if m is None else m.definition) for c, m in methods)
     owner = replace(first.owner, name=union.name, choices=choices)
-    return Definition(first.function, Kind.FUNCTION, owner)
+    return Definition(first.function, DefinitionKind.FUNCTION, owner)

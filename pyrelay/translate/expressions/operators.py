@@ -273,7 +273,7 @@ class _Site:
         return self.cx.sites.name((self.span, self.op.name), wanted, self.op.name, self.cx.layers)
 
     def _add(self, site: str, hidden: Hidden) -> Callable[[], Expr]:
-        """Add a hidden value to the model; give what makes a reference to its field."""
+        """Add a hidden value to the model; return what makes a reference to its field."""
         cx = self.cx
         assert cx.sites is not None
         assert cx.own is not None

@@ -21,9 +21,9 @@ from ..names.atoms import again, atom, into
 from ..names.static import static_value
 from ..program.context import Context
 from ..program.instances import complete_statics
+from ..program.model_origins import CreatedOrigin
 from ..program.models import Instance, ModelSpec, SubModelSpec, ValueSpec
-from ..program.optimizer_places import CreatedPlace
-from ..source.definition import Definition, Kind, meaning
+from ..source.definition import Definition, DefinitionKind, meaning
 from ..source.scope import nearest
 from .tied_shapes import tied
 from .updates import fresh_memory
@@ -104,7 +104,7 @@ def created(cx: Context, node: ast.Call) -> Instance | None:
     """Return the model that a call of `create_model` makes: new models are in training mode."""
     known = static_value(cx, node.args[0]) if node.args else None
     definition = None if known is None else meaning(known.value)
-    if not isinstance(definition, Definition) or definition.kind is not Kind.MODEL:
+    if not isinstance(definition, Definition) or definition.kind is not DefinitionKind.MODEL:
         return None
     signature = cx.program.signature(definition)
     names = {p.name for p in signature.statics}
@@ -125,9 +125,9 @@ def created(cx: Context, node: ast.Call) -> Instance | None:
     return Instance(definition, statics, training=True)
 
 
-def created_place(cx: Context, node: ast.Call) -> CreatedPlace:
+def created_place(cx: Context, node: ast.Call) -> CreatedOrigin:
     """Return the place of a call of `create_model`."""
-    return CreatedPlace(cx.definition, cx.instance.statics, cx.span(node))
+    return CreatedOrigin(cx.definition, cx.instance.statics, cx.span(node))
 
 
 def _argument(node: ast.Call, place: int, name: str) -> ast.expr | None:

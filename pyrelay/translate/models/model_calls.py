@@ -36,7 +36,7 @@ from ..program.environment import Bound, LocalFunction
 from ..program.instances import complete_statics, function_operands
 from ..program.models import Instance, ModelSpec, SubModelSpec, no_state
 from ..program.program import ModelVar
-from ..source.definition import Definition, Kind, meaning
+from ..source.definition import Definition, DefinitionKind, meaning
 from ..source.scope import nearest
 from ..subset.migration_hints import OF_VALUES
 from .supplied_models import supplied, with_models
@@ -169,7 +169,7 @@ def _define_pure(cx: Context, function: Definition, required: Instance, span: Sp
 
 def _one_model(cx: Context, function: Definition) -> Definition | None:
     """Return the one model that a function mentions; None if it is not one."""
-    if function.kind is Kind.MODEL:
+    if function.kind is DefinitionKind.MODEL:
         return function
     required = cx.program.requirements(function)
     return next(iter(required)) if len(required) == 1 else None
@@ -189,7 +189,9 @@ def _pure_instance(
         for name, node in bound.items()
         if name != "f"
     }
-    written = {} if function.kind is Kind.MODEL else cx.program.requirements(function)[model]
+    written = (
+        {} if function.kind is DefinitionKind.MODEL else cx.program.requirements(function)[model]
+    )
     statics = {**_at_hand(cx, model), **written, **given}
     return Instance(model, complete_statics(cx.program, model, statics, span))
 

@@ -18,7 +18,14 @@ from ...ir.intrinsics import Intrinsic
 from ..program.families import methods_named
 from ..program.program import Program
 from ..program.signature import Parameter
-from ..source.definition import Definition, DerivedFunction, Implicit, Kind, StaticValue, meaning
+from ..source.definition import (
+    Definition,
+    DefinitionKind,
+    DerivedFunction,
+    Implicit,
+    StaticValue,
+    meaning,
+)
 from ..source.flow import all_statements, locals_of
 from ..source.scope import Scope, is_plain
 
@@ -65,7 +72,7 @@ def find_requirements(program: Program, definition: Definition) -> Mapping[Defin
         for current, inside in mentions.items():
             for mention in inside:
                 for needed, statics in _needs(mention, found):
-                    if current.kind is Kind.FUNCTION or isinstance(needed, Implicit):
+                    if current.kind is DefinitionKind.FUNCTION or isinstance(needed, Implicit):
                         found[current].setdefault(needed, statics)
         changed = sum(map(len, found.values())) != before
     return found
@@ -93,7 +100,7 @@ def _needs(
     if isinstance(target, Implicit):
         return [(target, {})]
     needed = list(found[target].items())
-    if target.kind is Kind.MODEL and not mention.is_instance:
+    if target.kind is DefinitionKind.MODEL and not mention.is_instance:
         needed.append((target, dict(mention.statics)))
     return [(n, statics) for n, statics in needed if not _is_supplied(mention, n)]
 
@@ -203,7 +210,7 @@ class _Mentions:
         return frozenset(k.arg for k in keywords if k.arg is not None)
 
     def _statics(self, node: ast.AST, target: Definition) -> tuple[tuple[str, StaticValue], ...]:
-        if not isinstance(node, ast.Call) or target.kind is not Kind.MODEL:
+        if not isinstance(node, ast.Call) or target.kind is not DefinitionKind.MODEL:
             return ()
         kwonly = {a.arg for a in target.source.node.args.kwonlyargs}
         given = {k.arg: k.value for k in node.keywords if k.arg in kwonly}

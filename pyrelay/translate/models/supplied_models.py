@@ -25,7 +25,7 @@ from ..names.static import static_value
 from ..program.context import Context, ModelParts, field_of
 from ..program.environment import Bound, LocalFunction
 from ..program.instances import function_operands
-from ..source.definition import Definition, Kind, meaning
+from ..source.definition import Definition, DefinitionKind, meaning
 from ..source.flow import Nested, reads
 
 T = TypeVar("T")
@@ -162,7 +162,7 @@ def _supplied_definition(
         cx, models, lambda: function_operands(cx, function, span, {}, passed)
     )
     pass_on(cx, bound, name, passed)
-    is_model = function.kind is Kind.MODEL
+    is_model = function.kind is DefinitionKind.MODEL
     order = [function] if is_model else list(cx.program.requirements(function))
     wrt: list[int] = []
     for model in models:

@@ -118,7 +118,7 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     else:
         named, place = cx.span(bound["optimizer"]), cx.span(bound["model"])
         cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, place)
-        new = _Step(optimizer.rule, spec, span, bindings).taken(content, grads, rate)
+        new = _OptimizerStep(optimizer.rule, spec, span, bindings).taken(content, grads, rate)
     return let(bindings, RefWrite(model_field(cx, name, 0, span), new, span=span))
 
 
@@ -155,7 +155,7 @@ def _optimizer(cx: Context, bound: dict[str, ast.expr]) -> tuple[OptimizerUse | 
     return found, found is not None
 
 
-class _Step:
+class _OptimizerStep:
     """The code of one step of an optimiser on all parameters of a model."""
 
     def __init__(

@@ -143,7 +143,7 @@ class Context:
         return tuple((yield in_turn(self.expression(node) for node in nodes)))
 
     def refuse(self, problem: Problem) -> Expr:
-        """Report a mistake; give a placeholder for the expression that has it."""
+        """Report a mistake; return a placeholder for the expression that has it."""
         self.program.report(problem)
         return placeholder(self.definition.source.head)
 

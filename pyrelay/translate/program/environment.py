@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ...diagnostics.source import Span
 from ...ir.expr import Expr
 from ...ir.types import Type
+from .model_origins import ModelOrigin
 from .models import Instance
-from .optimizer_places import Place
 
 if TYPE_CHECKING:
     from ..data.data import DataConstructor
@@ -65,7 +65,7 @@ class Bound:
     atom: Expr | None = None
     static: Static | None = None
     model: Instance | None = None
-    places: tuple[Place, ...] = ()
+    places: tuple[ModelOrigin, ...] = ()
     """Where the model may come from."""
     record: Instance | None = None
     """The model of whose parameters the value is a record (or of their gradients)."""

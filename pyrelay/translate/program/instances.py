@@ -18,7 +18,7 @@ from ...diagnostics.catalogue.signatures import (
 from ...diagnostics.catalogue.sites import OtherModel
 from ...diagnostics.source import Span
 from ...ir.expr import Expr
-from ..source.definition import Definition, Kind, StaticValue, meaning
+from ..source.definition import Definition, DefinitionKind, StaticValue, meaning
 from ..source.optimizers import OptimizerUse, is_optimizer
 from .context import Context, ModelParts, field_of
 from .models import Instance, SubSite
@@ -100,7 +100,7 @@ def makes_site(cx: Context, value: Any) -> bool:
             continue
         models = (
             cx.program.requirements(definition)
-            if definition.kind is Kind.FUNCTION
+            if definition.kind is DefinitionKind.FUNCTION
             else [definition]
         )
         if any(m not in cx.implicit and m is not cx.own.instance.definition for m in models):
@@ -145,7 +145,7 @@ def function_operands(
 ) -> tuple[str, tuple[Expr, ...]]:
     """Return the name of the translation that a mention of a definition means, and the operands for
     the models it needs."""
-    if definition.kind is Kind.MODEL:
+    if definition.kind is DefinitionKind.MODEL:
         parts = model_parts(cx, definition, span, given)
         return cx.program.function_name(parts.instance), (parts.params, parts.state)
     required = cx.program.requirements(definition)

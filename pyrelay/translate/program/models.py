@@ -171,13 +171,13 @@ class Sites:
         return ".".join((base, *map(str, layers)))
 
     def add(self, site: ValueSpec) -> int:
-        """Add a hidden value; give its place among the parameters, or in the state."""
+        """Add a hidden value; return its place among the parameters, or in the state."""
         fields = self.params if site.holder is Holder.PARAMETER else self.state
         fields.append(site)
         return len(fields) - 1
 
     def add_model(self, site: SubSite) -> tuple[int, int]:
-        """Add a model; give its places among the parameters and in the state."""
+        """Add a model; return its places among the parameters and in the state."""
         self.params.append(site)
         self.state.append(site)
         return len(self.params) - 1, len(self.state) - 1

@@ -26,13 +26,12 @@ from ..source.definition import Definition, Implicit, Meaning, StaticValue
 from ..source.flow import annotated_names
 from ..source.optimizers import OptimizerGuard, OptimizerUse, Recipe
 from ..source.residual import Residual
-from ..source.scope import MISSING, Guard, Place, Scope, is_frozen
+from ..source.scope import MISSING, CapturedName, Guard, Scope, is_frozen
 from ..source.sharing import Summary, Unit
 from ..source.unions import Union, is_data_class
 from ..types.annotation import AnnotationReader
+from .model_origins import ModelOrigin, Updates
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
-from .optimizer_places import Place as ModelPlace
-from .optimizer_places import Updates
 from .row_tables import row_tables
 from .signature import (
     Parameter,
@@ -57,7 +56,7 @@ class ModelVar:
     var: Var
     part: Literal["params", "state", "model", "models"]
     instance: Instance
-    place: ModelPlace | None = None
+    place: ModelOrigin | None = None
     """Where an explicit model comes from, which determines its optimiser."""
 
 
@@ -66,7 +65,7 @@ class ModelVar:
 class _Later:
     """An expression that depends on the optimiser of the models from some places."""
 
-    places: tuple[ModelPlace, ...]
+    places: tuple[ModelOrigin, ...]
     make: Callable[[OptimizerUse | None], Expr]
 
 
@@ -78,7 +77,7 @@ class Program:
         self,
         requirements: Callable[[Program, Definition], Mapping[Definition, Needs]],
         translate: Callable[[Program, Instance], None],
-        varying: Collection[Place] = (),
+        varying: Collection[CapturedName] = (),
         *,
         is_debugged: bool = False,
     ) -> None:
@@ -86,7 +85,7 @@ class Program:
         """Whether the program notes the values of local names, for a debugger."""
         self.has_breakpoint = False
         self._varying: Final = varying
-        self._captured: Final[dict[Place, CapturedNumber | CapturedInteger]] = {}
+        self._captured: Final[dict[CapturedName, CapturedNumber | CapturedInteger]] = {}
         self.updates: Final = Updates()
         self._later: Final[dict[Var, _Later]] = {}
         self.started: Final[dict[OptimizerUse, None]] = {}
@@ -160,7 +159,7 @@ class Program:
 
     def later(
         self,
-        places: tuple[ModelPlace, ...],
+        places: tuple[ModelOrigin, ...],
         span: Span,
         make: Callable[[OptimizerUse | None], Expr],
     ) -> Var:
@@ -187,7 +186,7 @@ class Program:
         self._problems.setdefault((found.code, found.title, place), found)
 
     def forget(self, count: int) -> bool:
-        """Drop all mistakes but the first `count`; tell whether there were more."""
+        """Drop all mistakes but the first `count`; return whether there were more."""
         later = list(self._problems)[count:]
         for key in later:
             del self._problems[key]

@@ -37,7 +37,7 @@ StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | O
 """The values that a static parameter may have."""
 
 
-class Kind(Enum):
+class DefinitionKind(Enum):
     """The kind of a decorated function."""
 
     FUNCTION = "function"
@@ -101,7 +101,7 @@ class Definition:
     def __init__(
         self,
         function: FunctionType,
-        kind: Kind,
+        kind: DefinitionKind,
         owner: Owner | None = None,
         rules: tuple[UserRules, ...] = (),
     ) -> None:
@@ -340,7 +340,7 @@ def function_of(value: Any) -> Definition | DerivedFunction | Op | None:
     """Return the relay function or operator that a Python object is; None if it is none, or a model
     definition, which is called with its parameters only."""
     found = meaning(value)
-    if isinstance(found, Definition) and found.kind is Kind.MODEL:
+    if isinstance(found, Definition) and found.kind is DefinitionKind.MODEL:
         return None
     return found if isinstance(found, Definition | DerivedFunction | Op) else None
 

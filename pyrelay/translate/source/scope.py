@@ -41,7 +41,7 @@ Namespace: TypeAlias = Callable[[], Mapping[str, Any]]
 """Return the names in scope."""
 
 
-Place: TypeAlias = tuple[int, str]
+CapturedName: TypeAlias = tuple[int, str]
 """Where a captured name has its value: the identity of the holder, which a guard keeps, and the
 name."""
 
@@ -63,7 +63,7 @@ class Guard:
     varies: bool = False
 
     @property
-    def key(self) -> Place:
+    def key(self) -> CapturedName:
         """Where the value is."""
         return _place(self.holder, self.owner, self.name)
 
@@ -90,9 +90,9 @@ class Scope:
         self,
         function: FunctionType,
         around: Mapping[str, Any] = NOTHING,
-        varying: Collection[Place] = (),
+        varying: Collection[CapturedName] = (),
         fixed: Collection[str] = (),
-        captured: dict[Place, CapturedNumber | CapturedInteger] | None = None,
+        captured: dict[CapturedName, CapturedNumber | CapturedInteger] | None = None,
         method: Callable[[object, str, Namespace], Any] | None = None,
     ) -> None:
         """`method` gives what a method is that is named on its class, `Tree.depth`, else None.
@@ -110,7 +110,7 @@ class Scope:
         self._fixed: Final = fixed
         self._captured: Final = {} if captured is None else captured
         self._method: Final = method
-        self._guards: Final[dict[Place, Guard]] = {}
+        self._guards: Final[dict[CapturedName, Guard]] = {}
 
     @property
     def guards(self) -> tuple[Guard, ...]:
@@ -189,7 +189,7 @@ class Scope:
         return self._captured[key]
 
 
-def _place(holder: CellType | Mapping[str, Any], owner: object, name: str) -> Place:
+def _place(holder: CellType | Mapping[str, Any], owner: object, name: str) -> CapturedName:
     return (id(holder if owner is None else owner), name)
 
 

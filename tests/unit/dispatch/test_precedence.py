@@ -21,7 +21,7 @@ def implementation(*_: Any, **__: Any) -> Any:
 
 
 def names(entries: tuple[str, ...], keys: tuple[Any, ...]) -> list[str]:
-    """Register entries written `exact cpu float`, `catch-all`, `fallback A`; give which of them a
+    """Register entries written `exact cpu float`, `catch-all`, `fallback A`; return which of them a
     call of tanh with the keys asks, in order."""
     by_name = {"A": A, "B": B}
     with ExitStack() as stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call, Function, GlobalVar, Var
 from pyrelay.kernels.fusion.nodes import mentioned
-from pyrelay.kernels.memory import Plan, plan_memory
+from pyrelay.kernels.memory import MemoryPlan, plan_memory
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import results_of, straight_line
 from tests.unit.kernels.kernels import in_regions, module
@@ -15,7 +15,7 @@ W = "%w: Tensor[(8, 8), float32]"
 N = Dim.of("N")
 
 
-def planned(text: str) -> tuple[Function, Plan]:
+def planned(text: str) -> tuple[Function, MemoryPlan]:
     """Return the only region of a program and its plan."""
     found = in_regions(module(text), "main")
     (name,) = outlined_of(found).regions
@@ -23,7 +23,7 @@ def planned(text: str) -> tuple[Function, Plan]:
     return region, plan_memory(region, outlined_of(found).kernels)
 
 
-def check(region: Function, plan: Plan) -> None:
+def check(region: Function, plan: MemoryPlan) -> None:
     """Check that no two values with one slot are alive together, views included."""
     bindings, _ = straight_line(region.body)
     made = {b.var: time for time, b in enumerate(bindings)}

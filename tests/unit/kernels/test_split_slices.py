@@ -27,7 +27,7 @@ def part(name: str, start: int, stop: int, of: str = "%y") -> str:
 
 
 def check(text: str, **sizes: int) -> list[Kind]:
-    """Compare results before and after; give the kinds of the kernels."""
+    """Compare results before and after; return the kinds of the kernels."""
     written = decompose(module(text), "main")
     apart = take_apart(written, "main")
     verify(apart, Stage.FLAVOURED)

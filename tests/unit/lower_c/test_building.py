@@ -19,7 +19,7 @@ from pyrelay.cpu import Cpu, cpu
 from pyrelay.lower_c.building import (
     CannotBuild,
     Compiler,
-    Source,
+    LibrarySource,
     build,
     build_all,
     build_or_notify,
@@ -83,7 +83,7 @@ def test_a_text_is_built_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
     counted = Counted(monkeypatch)
     build(SUM)
     build(SUM)
-    build_all([Source((SUM,)), Source((SUM,))])
+    build_all([LibrarySource((SUM,)), LibrarySource((SUM,))])
     assert counted.texts == [SUM]
     assert len(files(folder)) == 1
     build(SUM, flags=["-DFAST"])
@@ -92,7 +92,7 @@ def test_a_text_is_built_once(monkeypatch: pytest.MonkeyPatch, folder: Path) -> 
 
 
 def test_texts_are_built_together() -> None:
-    sources = [Source((f"long f(void) {{ return {n}; }}",), f"f{n}") for n in range(5)]
+    sources = [LibrarySource((f"long f(void) {{ return {n}; }}",), f"f{n}") for n in range(5)]
     found = [library.function("f", [], LONG)() for library in build_all(sources)]
     assert found == [0, 1, 2, 3, 4]
 
@@ -106,7 +106,7 @@ def test_the_texts_of_a_library_call_each_other(
         "int half(int x) { return x / 2; }",
     )
     for _ in range(2):
-        (library,) = build_all([Source(texts)])
+        (library,) = build_all([LibrarySource(texts)])
         assert library.function("g", [ctypes.c_int], ctypes.c_int)(8) == 5
     assert sorted(counted.texts) == sorted(texts)
     assert len(files(folder)) == 1
@@ -114,7 +114,7 @@ def test_the_texts_of_a_library_call_each_other(
 
 def test_texts_that_do_not_fit_each_other_are_not_built(folder: Path) -> None:
     with pytest.raises(CannotBuild, match="refused a text"):
-        build_all([Source(("int f(void) { return 1; }", "int f(void) { return 2; }"))])
+        build_all([LibrarySource(("int f(void) { return 1; }", "int f(void) { return 2; }"))])
     assert files(folder) == []
 
 
@@ -124,13 +124,13 @@ def test_another_compiler_version_processor_or_release_builds_anew(
     keys = set[str]()
 
     def key() -> str:
-        return texts._key(Compiler(("cc",), "1.0"), Source((SUM,)))
+        return texts._key(Compiler(("cc",), "1.0"), LibrarySource((SUM,)))
 
     keys.add(key())
     assert key() in keys
-    keys.add(texts._key(Compiler(("cc",), "1.1"), Source((SUM,))))
-    keys.add(texts._key(Compiler(("gcc",), "1.0"), Source((SUM,))))
-    keys.add(texts._key(Compiler(("cc",), "1.0"), Source((SUM,), flags=("-g",))))
+    keys.add(texts._key(Compiler(("cc",), "1.1"), LibrarySource((SUM,))))
+    keys.add(texts._key(Compiler(("gcc",), "1.0"), LibrarySource((SUM,))))
+    keys.add(texts._key(Compiler(("cc",), "1.0"), LibrarySource((SUM,), flags=("-g",))))
     with monkeypatch.context() as changed:
         changed.setattr(texts, "__version__", "another")
         keys.add(key())
@@ -209,8 +209,8 @@ def test_without_a_compiler_there_is_one_notice(
 ) -> None:
     with pytest.raises(CannotBuild, match="pip install ziglang"):
         build(SUM)
-    assert build_or_notify([Source((SUM,))]) is None
-    assert build_or_notify([Source((SUM,))]) is None
+    assert build_or_notify([LibrarySource((SUM,))]) is None
+    assert build_or_notify([LibrarySource((SUM,))]) is None
     (record,) = [r for r in caplog.records if r.levelno == logging.WARNING]
     assert "there is no C compiler" in record.getMessage()
     assert "same values" in record.getMessage()
@@ -263,7 +263,7 @@ def test_a_build_that_is_killed_or_goes_wrong_leaves_nothing(
     program(tools / "cc", body)
     with pytest.raises(CannotBuild, match=reason):
         build(SUM)
-    assert build_or_notify([Source((SUM,))]) is None
+    assert build_or_notify([LibrarySource((SUM,))]) is None
     assert [f for f in files(folder) if f.stat().st_size > 200] == []
 
 

@@ -14,7 +14,7 @@ import torch
 
 from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.translate.source.definition import Definition, Kind
+from pyrelay.translate.source.definition import Definition, DefinitionKind
 from pyrelay.translate.translator import translate
 
 N = Dim("N")
@@ -332,7 +332,7 @@ def test_a_mistake_has_its_code_and_place(
     function: Callable[..., Any], code: str, text: str
 ) -> None:
     with pytest.raises(CheckError) as caught:
-        translate(Definition(function, Kind.FUNCTION))
+        translate(Definition(function, DefinitionKind.FUNCTION))
     found = caught.value.diagnostics[0]
     assert found.code == code
     assert found.primary is not None
@@ -349,7 +349,7 @@ def several(x: Float, y) -> Float:
 
 def test_independent_mistakes_are_collected_each_once() -> None:
     with pytest.raises(CheckError) as caught:
-        translate(Definition(several, Kind.FUNCTION))
+        translate(Definition(several, DefinitionKind.FUNCTION))
     assert caught.value.codes == ("RL102", "RL111", "RL101", "RL107", "RL101")
 
 
@@ -364,7 +364,7 @@ def wrong(x: Float) -> Float:
 
 def test_mistakes_of_called_functions_are_found_too() -> None:
     with pytest.raises(CheckError) as caught:
-        translate(Definition(calls_a_wrong_one, Kind.FUNCTION))
+        translate(Definition(calls_a_wrong_one, DefinitionKind.FUNCTION))
     assert caught.value.codes == ("RL101", "RL111")
 
 
@@ -373,7 +373,7 @@ def test_a_mutable_default_is_refused() -> None:
         return x
 
     with pytest.raises(CheckError) as caught:
-        translate(Definition(listed, Kind.FUNCTION))
+        translate(Definition(listed, DefinitionKind.FUNCTION))
     assert caught.value.codes == ("RL113",)
 
 

@@ -32,7 +32,7 @@ from ..bodies import callee_name
 if TYPE_CHECKING:
     from ....diagnostics.source import Span
     from ....operators.builder import Builder, Value
-    from ..bodies import Body, Source, Step
+    from ..bodies import Body, FunctionBody, Step
     from ..leaves import Leaves
     from ..store import Store
 
@@ -67,7 +67,7 @@ class CellUse:
             case _:
                 return None
 
-    def touching(self, source: Source, cells: Cells) -> frozenset[Step]:
+    def touching(self, source: FunctionBody, cells: Cells) -> frozenset[Step]:
         """Return the steps of a function that work on some of `cells`, in their branches too."""
         if not cells or cells.isdisjoint(self.of(source.name)):
             return frozenset()

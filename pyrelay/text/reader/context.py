@@ -25,7 +25,7 @@ _SPAN: Final = re.compile(r'@\[(\d+):(\d+):(\d+)(?: (".*"))?\]', re.DOTALL)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextContext:
     """The file that is being read, its language, the sources that written spans refer to, and the
     metadata that its constants are in."""
 

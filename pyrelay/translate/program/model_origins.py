@@ -21,7 +21,7 @@ from ..source.optimizers import OptimizerUse
 
 @final
 @dataclass(frozen=True, slots=True)
-class ParameterPlace:
+class ParameterOrigin:
     """A parameter of a function of the module."""
 
     function: str
@@ -30,7 +30,7 @@ class ParameterPlace:
 
 @final
 @dataclass(frozen=True, slots=True)
-class CreatedPlace:
+class CreatedOrigin:
     """A call of `create_model` in a function with some static arguments."""
 
     definition: Definition
@@ -38,7 +38,7 @@ class CreatedPlace:
     span: Span
 
 
-Place: TypeAlias = ParameterPlace | CreatedPlace
+ModelOrigin: TypeAlias = ParameterOrigin | CreatedOrigin
 """Where a model comes from."""
 
 
@@ -57,35 +57,35 @@ class Updates:
     """Where models go in one program, and what updates them there."""
 
     def __init__(self) -> None:
-        self._updated: Final[dict[Place, list[_Update]]] = {}
-        self._onward: Final[dict[Place, dict[Place, None]]] = {}
-        self._created: Final[dict[CreatedPlace, None]] = {}
-        self._found: Final[dict[Place, dict[OptimizerUse | None, None]]] = {}
+        self._updated: Final[dict[ModelOrigin, list[_Update]]] = {}
+        self._onward: Final[dict[ModelOrigin, dict[ModelOrigin, None]]] = {}
+        self._created: Final[dict[CreatedOrigin, None]] = {}
+        self._found: Final[dict[ModelOrigin, dict[OptimizerUse | None, None]]] = {}
 
-    def create(self, place: CreatedPlace) -> None:
+    def create(self, place: CreatedOrigin) -> None:
         """Note that a model is made."""
         self._created[place] = None
 
     def update(
-        self, places: Iterable[Place], optimizer: OptimizerUse, span: Span, model: Span
+        self, places: Iterable[ModelOrigin], optimizer: OptimizerUse, span: Span, model: Span
     ) -> None:
         """Note that an optimiser, named at `span`, updates a model that comes from one of some
         places."""
         for place in places:
             self._updated.setdefault(place, []).append(_Update(optimizer, span, model))
 
-    def pass_on(self, places: Iterable[Place], to: Place) -> None:
+    def pass_on(self, places: Iterable[ModelOrigin], to: ModelOrigin) -> None:
         """Note that a model is passed for a parameter."""
         for place in places:
             self._onward.setdefault(place, {})[to] = None
 
-    def unite(self, places: Sequence[Place]) -> None:
+    def unite(self, places: Sequence[ModelOrigin]) -> None:
         """Note that a name may stand for the models of several places, so they must be alike."""
         for place, following in pairwise(places):
             self.pass_on([place], following)
             self.pass_on([following], place)
 
-    def settle(self, entry: Iterable[ParameterPlace], report: Callable[[Problem], None]) -> None:
+    def settle(self, entry: Iterable[ParameterOrigin], report: Callable[[Problem], None]) -> None:
         """Find the optimisers of the models at all places, from those that are passed to the entry
         or made; a second one for a model is reported."""
         for start in (*entry, *self._created):
@@ -97,7 +97,7 @@ class Updates:
             if place not in self._found:
                 report(UnknownCaller(updates[0].model))
 
-    def optimizers(self, places: Iterable[Place]) -> tuple[OptimizerUse | None, ...]:
+    def optimizers(self, places: Iterable[ModelOrigin]) -> tuple[OptimizerUse | None, ...]:
         """Return the optimisers of the models that may be at some places, with None among them
         where there is a model that no optimiser updates."""
         found: dict[OptimizerUse | None, None] = {}
@@ -105,8 +105,8 @@ class Updates:
             found |= self._found.get(place, {})
         return tuple(found)
 
-    def _reached(self, start: Place) -> dict[Place, None]:
-        seen: dict[Place, None] = {}
+    def _reached(self, start: ModelOrigin) -> dict[ModelOrigin, None]:
+        seen: dict[ModelOrigin, None] = {}
         pending = [start]
         while pending:
             place = pending.pop()
@@ -116,7 +116,7 @@ class Updates:
         return seen
 
     def _optimizer(
-        self, places: Iterable[Place], report: Callable[[Problem], None]
+        self, places: Iterable[ModelOrigin], report: Callable[[Problem], None]
     ) -> OptimizerUse | None:
         updates = [u for place in places for u in self._updated.get(place, ())]
         for update in updates:
