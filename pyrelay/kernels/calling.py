@@ -10,7 +10,7 @@ from enum import Enum
 from math import prod
 from typing import Any, Final, TypeAlias, final
 
-from ..ir.dims import Dim, DimAtom
+from ..ir.dims import Dim, DimAtom, DimOp
 from ..ir.types import DType, SizeType, TensorType
 
 
@@ -170,15 +170,15 @@ class Sizes:
         try:
             return dim.value(self._known.get)
         except KeyError:
-            found = self._value_of_product(dim)
-            found = self._value_of_sum(dim) if found is None else found
+            ways = self._value_of_product, self._value_of_sum, self._value_of_operations
+            found = next((f for way in ways if (f := way(dim)) is not None), None)
             if found is None:
                 raise
             return found
 
     def _value_of_product(self, dim: Dim) -> int | None:
         """Return the value of a product of sums whose parts are unknown, as in `(N + M) * D`."""
-        for factor, size in self._known.items():
+        for factor, size in list(self._known.items()):
             quotient = None if factor.constant is not None else dim.exact_quotient(factor)
             if quotient is None:
                 continue
@@ -187,12 +187,28 @@ class Sizes:
         return None
 
     def _value_of_sum(self, dim: Dim) -> int | None:
-        """Return the value of a sum of which an operand shows some terms, as `N*M - 1`."""
-        for summand, size in self._known.items():
-            rest = dim - summand
-            if len(rest.terms) < len(dim.terms):
+        """Return the value of a sum of which an operand shows some terms, or a part of each, as
+        `N*M - 1` or `8*N + 8*M + 1`."""
+        counts = dict(dim.terms)
+        for summand, size in list(self._known.items()):
+            monomial, by = summand.terms[0] if summand.terms else ((), 0)
+            times = counts.get(monomial, 0) // by if monomial else 0
+            rest = dim - summand * times
+            if times and len(rest.terms) < len(dim.terms):
                 with suppress(KeyError):
-                    return size + self.value(rest)
+                    return times * size + self.value(rest)
+        return None
+
+    def _value_of_operations(self, dim: Dim) -> int | None:
+        """Return the value of a dim with operations on sums whose parts are unknown, as in
+        `(N + M) // 2`."""
+        atoms = (a for monomial, _ in dim.terms for a in monomial)
+        fresh = [a for a in atoms if isinstance(a, DimOp) and Dim.atom(a) not in self._known]
+        with suppress(KeyError):
+            for op in fresh:
+                left, right = Dim.of(self.value(op.left)), Dim.of(self.value(op.right))
+                self._known[Dim.atom(op)] = Dim.atom(DimOp(op.kind, left, right)).evaluate({})
+            return self.value(dim) if fresh else None
         return None
 
     def known(self, dims: Iterable[Dim]) -> list[int]:

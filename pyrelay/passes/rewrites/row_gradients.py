@@ -11,7 +11,7 @@ whole as well has a dense gradient.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias, final
 
@@ -33,14 +33,18 @@ from ...ir.module import Module
 from ...ir.traverse import rewrite
 from ...ir.types import DType, DTypeKind, SizeType, TensorType, TupleType, Type, int64
 from ...ir.verify import Stage
-from ...operators.builder import Builder
+from ...operators.builder import Builder, Value
+from ...operators.composite.descent import summed_rows
+from ...operators.composite.measure import norm
 from ...operators.composite.optim import adam_step, momentum_step, sgd_step
-from ...operators.primitive.arithmetic import add, divide, multiply, negative
+from ...operators.primitive import math
+from ...operators.primitive.arithmetic import add, divide, maximum, multiply, negative
 from ...operators.primitive.create import full, zeros, zeros_like
 from ...operators.primitive.embedding import embedding_grad
 from ...operators.primitive.gathering import scatter_add
 from ...operators.primitive.index import index_accumulate
 from ...operators.primitive.view import expand, reshape
+from ...operators.shared.precision import widened
 from ..base import Context, Opaque, Pass, nothing_opaque
 from .low_rank_gradients import gradients_at
 from .table_rows import Rows, side_by_side
@@ -65,6 +69,8 @@ class Cotangent:
 
     rows: tuple[Rows, ...]
     rest: tuple[Expr, ...]
+    sums: tuple[Expr, ...] = ()
+    """The sums that were taken apart for it."""
 
 
 def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> Cotangent:
@@ -72,6 +78,7 @@ def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> C
     `counts` how often each is used."""
     found: list[Rows] = []
     rest: list[Expr] = []
+    sums: list[Expr] = []
     pending: list[tuple[Expr, tuple[Call, ...]]] = [(var, ())]
     while pending:
         atom, later = pending.pop()
@@ -80,11 +87,12 @@ def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> C
         if terms is None:
             rest += [] if is_zero(value) else [atom]
             continue
+        sums.append(atom)
         rows, summands, then = terms
         found += [replace(r, later=later) for r in rows]
         later = later if then is None else (*later, then)
         pending += [(summand, later) for summand in reversed(summands)]
-    return Cotangent(tuple(reversed(found)), tuple(rest))
+    return Cotangent(tuple(reversed(found)), tuple(rest), tuple(sums))
 
 
 _Terms = tuple[tuple[Rows, ...], tuple[Expr, ...], Call | None]
@@ -203,17 +211,46 @@ def gather_rows(
         return module
     changed: dict[str, Function] = {}
     for name, function in module.functions.items():
-        known, counts = definitions(function), uses(function)
-        found: dict[Var, tuple[Rows, ...]] = {}
-        for var in wanted(function, path if name == entry else None):
-            parts = cotangent(var, known, counts)
-            value = known.get(var)
-            is_one = isinstance(value, Call) and value.callee is embedding_grad
-            if not is_one and are_fewer(parts, var.ty):
-                found[var] = parts.rows
+        found = _replaced(function, path if name == entry else None)
         if found:
             changed[name] = _rewritten(function, found)
     return module.with_functions(changed) if changed else module
+
+
+def _replaced(function: Function, path: tuple[int, ...] | None) -> dict[Var, tuple[Rows, ...]]:
+    """Return the gradients, and norms of them, that are made of rows anew."""
+    known = definitions(function)
+    norms = _norms(known)
+    counts = Counter(uses(function))
+    counts.subtract(norms.values())
+    found: dict[Var, tuple[Rows, ...]] = {}
+    sums: set[Expr] = set()
+    for var in wanted(function, path):
+        parts = cotangent(var, known, counts)
+        if not are_fewer(parts, var.ty):
+            continue
+        sums.update(parts.sums)
+        value = known.get(var)
+        if not isinstance(value, Call) or value.callee is not embedding_grad:
+            found[var] = parts.rows
+    for var, table in norms.items():
+        if table in sums:
+            found[var] = cotangent(table, known, counts).rows
+    return found
+
+
+def _norms(known: Mapping[Expr, Expr]) -> dict[Var, Var]:
+    """Return the Euclidean norms of whole tensors, each with the tensor."""
+    found: dict[Var, Var] = {}
+    for var, value in known.items():
+        match value:
+            case Call(callee, (Var() as table,), attrs) if callee is norm:
+                plain = (attrs["p"], attrs["dim"], attrs["dtype"]) == (2.0, None, None)
+                if plain and not attrs["keepdim"] and isinstance(var, Var):
+                    found[var] = table
+            case _:
+                pass
+    return found
 
 
 def wanted(function: Function, path: tuple[int, ...] | None) -> list[Var]:
@@ -284,16 +321,35 @@ def _rewritten(function: Function, found: Mapping[Var, tuple[Rows, ...]]) -> Fun
         bindings: list[Binding] = []
         for binding in node.bindings:
             rows = found.get(binding.var)
-            bindings += [binding] if rows is None else _as_one(binding, rows)
+            bindings += [binding] if rows is None else _made_of(rows, binding)
         return replace(node, bindings=tuple(bindings))
 
     return replace(function, body=rewrite(function.body, change))
 
 
-def _as_one(binding: Binding, found: Sequence[Rows]) -> list[Binding]:
-    table, builder = type_of(binding.var), Builder(binding.value.span)
-    assert isinstance(table, TensorType)
-    operands = tuple(v.atom for v in side_by_side(builder, found, table))
-    attrs = {"num_embeddings": table.shape[0]}
-    call = Call(embedding_grad, operands, attrs, ty=table, span=binding.value.span)
-    return [*builder.bindings, replace(binding, value=call)]
+def _made_of(found: tuple[Rows, ...], binding: Binding) -> list[Binding]:
+    """Return the bindings that take the place of a gradient's, or its norm's."""
+    value, builder = binding.value, Builder(binding.value.span)
+    match value:
+        case Call(callee, (table,)) if callee is norm:
+            made = _norm_of(*side_by_side(builder, found, _tensor(table)))
+            return [*builder.bindings, Binding(binding.var, made.atom)]
+        case _:
+            table = _tensor(binding.var)
+            operands = tuple(v.atom for v in side_by_side(builder, found, table))
+            attrs = {"num_embeddings": table.shape[0]}
+            call = Call(embedding_grad, operands, attrs, ty=table, span=value.span)
+            return [*builder.bindings, replace(binding, value=call)]
+
+
+def _tensor(atom: Expr) -> TensorType:
+    ty = type_of(atom)
+    assert isinstance(ty, TensorType)
+    return ty
+
+
+def _norm_of(rows: Value, numbers: Value) -> Value:
+    """Return the Euclidean norm of a table of rows with their numbers."""
+    # The products of all rows of one number with their sum add up to the square of the sum.
+    whole = rows.builder.call(summed_rows, (rows, numbers))
+    return math.sqrt(maximum((widened(rows) * widened(whole)).sum(), 0.0)).cast(rows.dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Self, TypeAlias, final
+from typing import Any, Final, Self, TypeAlias, TypeGuard, final
 
 import optree
 import torch
@@ -67,7 +67,15 @@ class TensorRecord(Mapping[str, torch.Tensor]):
 
     def items(self) -> Any:
         """Return the names and tensors, all at once."""
-        return dict(zip(self._names, tensors(self.tree), strict=True)).items()
+        return self._by_name.items()
+
+    def values(self) -> Any:
+        """Return the tensors, all at once."""
+        return self._by_name.values()
+
+    @property
+    def _by_name(self) -> dict[str, torch.Tensor]:
+        return dict(zip(self._names, tensors(self.tree), strict=True))
 
     def map(self, function: Callable[..., torch.Tensor], *others: TensorRecord) -> Self:
         """Return the record of `function` applied to each tensor, with those of `others` beside."""
@@ -233,6 +241,10 @@ class Grads(TensorRecord):
         return f"Grads({fields})"
 
     def _binary(self, function: Callable[..., torch.Tensor], other: TensorRecord | float) -> Self:
+        if function in (torch.add, torch.sub) and self._may_add(other):
+            return self._added(-other if function is torch.sub else other)
+        if function is torch.add and isinstance(other, int) and other == 0:
+            return self  # `sum` of gradients begins with it
         is_scaling = function in (torch.mul, torch.div) and not isinstance(other, TensorRecord)
         if not is_scaling or not self._has_rows:
             return super()._binary(function, other)
@@ -244,6 +256,24 @@ class Grads(TensorRecord):
 
         parts = unrecorded(lambda: list(map(scaled, self.steps)))
         return type(self)(self.home, None, parts, self._like)
+
+    def _may_add(self, other: TensorRecord | float) -> TypeGuard[Grads]:
+        """Return whether another gradient of the same parameters has rows too."""
+        if not isinstance(other, Grads) or other.home.blueprint is not self.home.blueprint:
+            return False
+        return self._has_rows and any(map(are_rows, other.parts))
+
+    def __neg__(self) -> Self:
+        return self * -1.0
+
+    def _added(self, other: Grads) -> Self:
+        """Return the sum with another gradient, of rows where both have few."""
+
+        def both() -> list[Part]:
+            columns = zip(self.steps, other.steps, self._like, strict=True)
+            return [_sum(a, b, like.shape) for a, b, like in columns]
+
+        return type(self)(self.home, None, unrecorded(both), self._like)
 
     def norm(self) -> torch.Tensor:
         """Return the Euclidean norm of all tensors together, a 0-d tensor."""
@@ -263,6 +293,16 @@ def _shape(part: Part, like: torch.Tensor) -> str:
     if not isinstance(part, tuple) or not are_rows(part):
         return f"{tuple(like.shape)}"
     return f"{counted(part[1].numel(), 'row')} of {tuple(like.shape)}"
+
+
+def _sum(first: Part, second: Part, shape: torch.Size) -> Part:
+    """Return the sum of two parts of gradients, rows if they are fewer than those of the table."""
+    pairs = [part for part in (first, second) if isinstance(part, tuple)]
+    if len(pairs) < 2 or sum(numbers.numel() for _, numbers in pairs) >= shape[0]:
+        return torch.add(whole(first, shape), whole(second, shape))
+    rows = [rows.reshape(numbers.numel(), *shape[1:]) for rows, numbers in pairs]
+    numbers = [numbers.reshape(-1).to(torch.int64) for _, numbers in pairs]
+    return torch.cat(rows), torch.cat(numbers)
 
 
 def whole(part: Part, shape: torch.Size) -> torch.Tensor:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from pyrelay import Dim, Float, Int, Model, Tensor, options, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
 from pyrelay.runtime.models.records import are_rows
 from tests.features.gradients.training import trained_by
 
@@ -94,6 +94,38 @@ def test_arithmetic_and_norm_keep_rows() -> None:
     expected = torch.stack([v.norm() for v in whole.values()]).norm() * 0.5
     torch.testing.assert_close(norm, expected)
     torch.testing.assert_close(dict(gradient), {n: v * 0.5 for n, v in whole.items()})
+
+
+MORE = torch.tensor([7, 1, 0])
+
+
+def test_sums_of_gradients_keep_rows() -> None:
+    model, _ = models()
+    first, second = (relay.grad(model, loss, (ids,)) for ids in (IDS, MORE))
+    pairs = list(zip(first.values(), second.values(), strict=True))
+    found = {
+        "+": (lambda a, b: a + b, [a + b for a, b in pairs]),
+        "-": (lambda a, b: a - b, [a - b for a, b in pairs]),
+        "sum": (lambda a, b: sum([a, -b, b]), [a for a, _ in pairs]),
+    }
+    for combine, expected in found.values():
+        gradients = [relay.grad(model, loss, (ids,)) for ids in (IDS, MORE)]
+        with touching_few_rows():
+            both: Any = combine(*gradients)
+            norm = both.norm()
+        assert are_rows(both.parts[0])
+        torch.testing.assert_close(norm, torch.stack([v.norm() for v in expected]).norm())
+        torch.testing.assert_close([*both.values()], expected)
+
+
+def test_as_many_rows_as_the_table_has_are_added_to_a_dense_gradient() -> None:
+    model, _ = models()
+    ids = torch.arange(ROWS // 2) * 2
+    gradients = [relay.grad(model, loss, (ids,)) for _ in range(2)]
+    both = gradients[0] + gradients[1]
+    assert not are_rows(both.parts[0])
+    whole = relay.grad(model, loss, (ids,)) * 2.0
+    torch.testing.assert_close([*both.values()], [*whole.values()])
 
 
 @pytest.mark.parametrize("lowering", ["c", "torch", "torch-regions"])
@@ -297,6 +329,37 @@ def test_optimisers_in_programs_move_and_remember_the_rows_alone(name: str, prog
     torch.testing.assert_close(own.state_dict(model), theirs.state_dict(other))
     with touching_few_rows():
         train(model, own, BATCHES)
+
+
+@relay
+def clipped(model: Model[net], optimizer: Optimizer, ids: Tensor[Int, (N,)]) -> Float:
+    grads = relay.grad(model, loss, (ids,)) + relay.grad(model, loss, (ids[1:],))
+    size = grads.norm()
+    grads = grads * (0.1 / relay.maximum(size, relay.tensor(0.1)))
+    relay.update_model_params(model, grads, optimizer=optimizer)
+    return size
+
+
+@pytest.mark.parametrize("lowering", ["c", "torch", "torch-regions"])
+@pytest.mark.parametrize("name", ["adam", "momentum"])
+def test_gradients_clipped_by_their_norm_stay_rows(name: str, lowering: str) -> None:
+    own, theirs = OPTIMIZERS[name](), OPTIMIZERS[name]()
+    model, other = models()
+
+    def clipped_in_a_script() -> Any:
+        grads = relay.grad(other, loss, (IDS,)) + relay.grad(other, loss, (IDS[1:],))
+        size = grads.norm()
+        grads = grads * (0.1 / torch.maximum(size, torch.tensor(0.1)))
+        relay.update_model_params(other, grads, optimizer=theirs)
+        return size
+
+    for _ in range(2):  # a backend may leave first calls to torch
+        with options(lowering=lowering):
+            found = clipped(model, own, IDS)
+        torch.testing.assert_close(found, clipped_in_a_script())
+    torch.testing.assert_close([*model.parameters()], [*other.parameters()])
+    with options(lowering=lowering), touching_few_rows():
+        clipped(model, own, IDS)
 
 
 @relay_model

@@ -77,6 +77,53 @@ def test_other_gradients_stay(gradient: str) -> None:
     assert "sgd_step" in to_text(after)
 
 
+ARGS = (
+    torch.randn(200, 3, generator=torch.Generator().manual_seed(0)),
+    torch.randn(4, 3, generator=torch.Generator().manual_seed(1)),
+    torch.tensor([1, 4, 1, 199]),
+    torch.randn(3, generator=torch.Generator().manual_seed(2)),
+    torch.tensor(0.5),
+)
+CLIPPED = {
+    "the gradient of one place": GRAD,
+    "of several": f"{GRAD} + index_accumulate({ZERO}, (3i64,), %v, {ROW})",
+}
+
+
+@pytest.mark.parametrize("gradient", CLIPPED.values(), ids=CLIPPED)
+def test_a_gradient_clipped_by_its_norm_is_rows(gradient: str) -> None:
+    text = f"""def @f({PARAMS}) {{ let %g = {gradient}; let %n = norm(%g);
+        let %h = %g * %s; (sgd_step(%t, %h / %n, 0.1f32), %n, norm(%h)) }}"""
+    before = to_anf(infer(parse_module(text)))
+    after = simplify(gather_rows(before, "f"), "f")
+    assert "norm(" not in to_text(after)
+    assert to_text(after).count("embedding_grad(") == 1
+    torch.testing.assert_close(evaluate(after, "f", ARGS, CPU), evaluate(before, "f", ARGS, CPU))
+
+
+def test_the_norm_of_rows_that_cancel_each_other_is_zero() -> None:
+    text = f"""def @f({PARAMS}) {{ let %g = {GRAD} + -{GRAD}; let %n = norm(%g);
+        (sgd_step(%t, %g * %n, 0.1f32), %n) }}"""
+    after = simplify(gather_rows(to_anf(infer(parse_module(text))), "f"), "f")
+    assert "norm(" not in to_text(after)
+    _, found = evaluate(after, "f", ARGS, CPU)
+    assert 0.0 <= found < 1e-5
+
+
+NORMS = {
+    "of a dense gradient": f"let %g = {GRAD} + %t; (sgd_step(%t, %g, 0.1f32), norm(%g))",
+    "of another order": f"let %g = {GRAD}; (sgd_step(%t, %g, 0.1f32), norm(%g, p=1))",
+    "of rows": f"let %g = {GRAD}; (sgd_step(%t, %g, 0.1f32), norm(%g, dim=(1,)))",
+    "of no gradient": f"let %g = {GRAD}; (sgd_step(%t, %g, 0.1f32), norm(%t))",
+}
+
+
+@pytest.mark.parametrize("body", NORMS.values(), ids=NORMS)
+def test_other_norms_stay(body: str) -> None:
+    before = to_anf(infer(parse_module(f"def @f({PARAMS}) {{ {body} }}")))
+    assert to_text(gather_rows(before, "f")) == to_text(before)
+
+
 def test_a_small_table_stays_dense() -> None:
     text = f"""def @f(%t: Tensor[(4, 3), float32], %v: Tensor[(3,), float32]) {{
         sgd_step(%t, index_accumulate(zeros(size=(4, 3)), (1i64,), %v, {ROW}), 0.1f32)
