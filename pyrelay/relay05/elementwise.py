@@ -132,6 +132,12 @@ ELEMENTWISE: Final = (
         build=_cast,
     ),
     Imported(
+        name="cast_like",
+        operands=("data", "dtype_like"),
+        build=lambda e, x, like: e.call(compare.cast, x, dtype=e.dtype(like)),
+        needs_types=always,
+    ),
+    Imported(
         name="full_like",
         operands=("data", "fill_value"),
         build=_full_like,

@@ -128,6 +128,11 @@ def always(_: Mapping[str, Any]) -> bool:
     return True
 
 
+def counts_from_the_end(attrs: Mapping[str, Any]) -> bool:
+    """Return whether the axis of a call is negative, so that the rank says which it is."""
+    return (attrs["axis"] or 0) < 0
+
+
 Build: TypeAlias = Callable[..., Expr]
 """From an `Emit`, the operands (None for one left out) and the attributes by name."""
 

@@ -1,4 +1,4 @@
-"""Relay's operators on shapes: views, joins, slices, lookups, and tensors made of nothing."""
+"""Relay's operators on shapes: views, joins, slices, sizes, and tensors made of nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..ir.expr import Constant, Expr, Tuple
-from ..ir.types import DType, float32
+from ..ir.types import DType, float32, int32
 from ..operators.composite import einsum
-from ..operators.primitive import arithmetic, compare, create, gathering, index, join, parts, view
+from ..operators.host import sizes
+from ..operators.primitive import arithmetic, compare, create, index, join, parts, view
 from . import attributes
 from .attributes import Attribute, only, optional, refuse, word
-from .imported import Emit, Imported, always
+from .imported import Emit, Imported, always, counts_from_the_end
 
 _AXIS: Final = Attribute(attributes.integer)
 _FIRST_AXIS: Final = Attribute(attributes.integer, 0)
@@ -58,6 +59,29 @@ def _split_dim(e: Emit, x: Expr, source: int, first: int, second: int) -> list[A
     if second == -1:
         return [first, e.call(arithmetic.floor_divide, whole, e.number(first))]
     return [first, second]
+
+
+def _reverse_reshape(e: Emit, x: Expr, *, newshape: tuple[int, ...]) -> Expr:
+    """Relay's codes, which count from the last dim: 0, -1, -2 and -3, as for `reshape`."""
+    x = e.named(x)
+    shape: list[Any] = []
+    left = list(range(e.rank(x)))
+    for code in reversed(newshape):
+        match code:
+            case 0 if left:
+                shape.append(e.size(x, left.pop()))
+            case -2:
+                shape += [e.size(x, d) for d in reversed(left)]
+                left.clear()
+            case -3 if len(left) > 1:
+                pair = [e.size(x, left.pop()) for _ in range(2)]
+                shape.append(e.call(arithmetic.multiply, *pair))
+            case _ if code < -1 or not (code or left):
+                refuse(f"has the code {code} in `newshape`, which is not supported here")
+            case _:
+                shape.append(code)
+                left[-1:] = ()
+    return e.call(view.reshape, x, shape=tuple(reversed(shape)))
 
 
 def _transpose(e: Emit, x: Expr, *, axes: tuple[int, ...] | None) -> Expr:
@@ -118,58 +142,12 @@ def _slices_from_the_end(attrs: Mapping[str, Any]) -> bool:
     return any(place < 0 for place in attrs["axes"] or ())
 
 
-def _take(e: Emit, x: Expr, indices: Expr, *, batch_dims: int, axis: Any, mode: str) -> Expr:
-    del batch_dims  # which is 0
-    if axis is None:
-        x, place = e.call(view.reshape, x, shape=(-1,)), 0
-    else:
-        place = axis if axis >= 0 else axis + e.rank(x)
+def _shape_of(e: Emit, x: Expr, *, dtype: DType) -> Expr:
     x = e.named(x)
-    spec = (*[("slice", None, None, None)] * place, ("int", 0))
-    inside = _bounded(e, indices, e.size(x, place), mode)
-    return e.call(index.index, x, e.tuple(inside), spec=spec)
-
-
-def _bounded(e: Emit, indices: Expr, size: Expr, mode: str) -> Expr:
-    """Build positions below a size: `clip` takes the nearest, `wrap` counts on from the other end,
-    `fast` leaves them to the program."""
-    match mode:
-        case "clip":
-            last = e.call(arithmetic.subtract, size, e.number(1))
-            above = e.call(arithmetic.maximum, indices, e.number(0))
-            return e.call(arithmetic.minimum, above, last)
-        case "wrap":
-            return e.call(arithmetic.mod, indices, size)
-        case _:
-            return indices
-
-
-def _counts_from_the_end(attrs: Mapping[str, Any]) -> bool:
-    return (attrs["axis"] or 0) < 0
-
-
-def _gather(e: Emit, x: Expr, indices: Expr, *, axis: int) -> Expr:
-    return e.call(gathering.gather, x, indices, dim=axis)
-
-
-def _one_hot(
-    e: Emit, indices: Expr, on: Expr, off: Expr, *, depth: int, axis: int, dtype: DType | None
-) -> Expr:
-    """Build `on` at the place of each index, `off` elsewhere; one out of range has no place."""
-    rank, kept = e.rank(indices), e.dtype(indices)
-    classes = e.call(create.arange, start=0, end=depth, dtype=kept)
-    is_hot = e.call(compare.equal, e.call(view.unsqueeze, indices, dim=-1), classes)
-    place = axis if axis >= 0 else axis + rank + 1
-    if not 0 <= place <= rank:
-        refuse(f"has no axis {axis}: the result has {rank + 1} dims")
-    if place < rank:
-        order = [*range(rank)]
-        order.insert(place, rank)
-        is_hot = e.call(view.permute, is_hot, dims=tuple(order))
-    on, off = (
-        value if dtype is None else e.call(compare.cast, value, dtype=dtype) for value in (on, off)
-    )
-    return e.call(compare.where, is_hot, on, off)
+    found = [e.call(compare.cast, e.size(x, dim), dtype=dtype) for dim in range(e.rank(x))]
+    if not found:
+        return e.call(create.zeros, size=(0,), dtype=dtype)
+    return e.call(join.stack, e.tuple(*found), dim=0)
 
 
 def _full(e: Emit, value: Expr, *, shape: tuple[int, ...], dtype: DType | None) -> Expr:
@@ -250,6 +228,13 @@ SHAPES: Final = (
         needs_types=lambda attrs: -2 in attrs["newshape"],
     ),
     Imported(
+        name="contrib_reverse_reshape",
+        operands=("data",),
+        attributes={"newshape": _INTEGERS},
+        build=_reverse_reshape,
+        needs_types=always,
+    ),
+    Imported(
         name="transpose",
         operands=("data",),
         attributes={"axes": optional(attributes.integers)},
@@ -317,7 +302,7 @@ SHAPES: Final = (
             "axis": optional(attributes.integer),
         },
         build=_repeat,
-        needs_types=_counts_from_the_end,
+        needs_types=counts_from_the_end,
     ),
     Imported(
         name="strided_slice",
@@ -333,29 +318,17 @@ SHAPES: Final = (
         needs_types=_slices_from_the_end,
     ),
     Imported(
-        name="take",
-        operands=("data", "indices"),
-        attributes={
-            "batch_dims": only(0),
-            "axis": optional(attributes.integer),
-            "mode": Attribute(word("clip", "wrap", "fast"), "clip"),
-        },
-        build=_take,
-        needs_types=_counts_from_the_end,
-    ),
-    Imported(
-        name="gather", operands=("data", "indices"), attributes={"axis": _AXIS}, build=_gather
-    ),
-    Imported(
-        name="one_hot",
-        operands=("indices", "on_value", "off_value"),
-        attributes={
-            "depth": Attribute(attributes.integer),
-            "axis": Attribute(attributes.integer, -1),
-            "dtype": _DTYPE,
-        },
-        build=_one_hot,
+        name="shape_of",
+        operands=("data",),
+        attributes={"dtype": Attribute(attributes.dtype, int32)},
+        build=_shape_of,
         needs_types=always,
+    ),
+    Imported(
+        name="ndarray_size",
+        operands=("data",),
+        attributes={"dtype": Attribute(attributes.dtype, int32)},
+        build=lambda e, x, *, dtype: e.call(compare.cast, e.call(sizes.numel, x), dtype=dtype),
     ),
     Imported(
         name="nn.pad",

@@ -5,26 +5,29 @@ from __future__ import annotations
 from typing import Final
 
 from .elementwise import ELEMENTWISE
+from .lookups import LOOKUPS
 from .networks import NETWORKS
 from .pools import POOLS
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
 
-SUPPORTED: Final = {op.name: op for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *NETWORKS, *POOLS)}
+SUPPORTED: Final = {
+    op.name: op for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *LOOKUPS, *NETWORKS, *POOLS)
+}
 """Every operator of Relay that is read, by its name there."""
 
 _OTHERS: Final = """
 adv_index annotation.cast_hint annotation.compiler_begin annotation.compiler_end
-argwhere auto_scheduler_layout_transform cast_like call_lowered call_tir collapse_sum_to
+argwhere auto_scheduler_layout_transform call_lowered call_tir collapse_sum_to
 contrib.adaptive_avg_pool2d
-contrib_reverse_reshape debug device_copy dft dyn.broadcast_to dyn.expand_dims dyn.full
+debug device_copy dft dyn.broadcast_to dyn.expand_dims dyn.full
 dyn.image.resize2d dyn.nn.pad dyn.nn.upsampling dyn.one_hot dyn.ones dyn.reshape
 dyn.sparse_to_dense dyn.squeeze dyn.strided_slice dyn.tile dyn.topk dyn.zeros fast_erf fast_exp
-fast_softmax fast_tanh fixed_point_multiply gather_nd hamming_window
+fast_softmax fast_tanh fixed_point_multiply hamming_window
 image.affine_grid image.crop_and_resize image.dilation2d image.grid_sample image.resize1d
 image.resize3d invert_permutation layout_transform left_shift logsumexp
 matrix_set_diag memory.alloc_storage memory.alloc_tensor memory.kill meshgrid
-multinomial ndarray_size nll_loss nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d
+multinomial nll_loss nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d
 nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d
 nn.batch_to_space_nd nn.bitpack nn.bitserial_conv2d nn.bitserial_dense nn.conv1d_transpose
 nn.conv3d_transpose nn.correlation nn.cross_entropy nn.deformable_conv2d
@@ -35,7 +38,7 @@ nn.upsampling3d on_device qnn.add qnn.batch_matmul qnn.concatenate qnn.conv2d
 qnn.conv2d_transpose qnn.dense qnn.dequantize qnn.mul qnn.quantize qnn.requantize
 qnn.simulated_dequantize qnn.simulated_quantize qnn.subtract random.multinomial random.normal
 random.threefry_generate random.threefry_split random.uniform reinterpret reverse_sequence
-right_shift scatter_add scatter_elements scatter_nd sequence_mask shape_of
+right_shift scatter_add scatter_elements scatter_nd sequence_mask
 shape_func slice_like sliding_window sparse_fill_empty_rows sparse_reshape sparse_to_dense
 stft tensor_array_read tensor_array_write threefry_generate topk unique unravel_index
 vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior

@@ -13,8 +13,8 @@ from pyrelay import api
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.relay05.attributes import Refused
 from pyrelay.relay05.table import SUPPORTED
+from tests.relay.operator_cases import annotation, draw
 from tests.relay.reading import HEADER
-from tests.relay.test_operators import annotation, draw
 
 NONSENSE: Final = (("nonsense",), 0.5)
 """What no attribute can be."""
@@ -155,6 +155,9 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
         },
     ),
     "take": ("%S, %P", {"axis": ("0", "-1"), "mode": (None, '"wrap"')}),
+    "shape_of": ("%X", {"dtype": (None, '"int64"')}),
+    "ndarray_size": ("%X", {"dtype": (None, '"int64"')}),
+    "contrib_reverse_reshape": ("%X", {"newshape": ("[-1, 0]", "[0, -1]")}),
     "gather": ("%Q, %G", {"axis": ("0", "1")}),
     "one_hot": (
         "%P, %A, %C",
@@ -273,6 +276,7 @@ AGREE: Final[dict[tuple[str, str], str]] = {
     ("nn.conv2d_transpose", "kernel_size"): "%J, %M, kernel_size={[2, 2]|[3, 2]}",
     ("nn.avg_pool2d", "dilation"): "%I, pool_size=[2, 2], dilation={[1, 1]|[2, 2]}",
     ("nn.avg_pool1d", "dilation"): "%R, pool_size=[2], dilation={[1]|[2]}",
+    ("gather_nd", "index_rank"): "%T, %G, index_rank={4|3}",
     ("arange", "start"): "0, 4, 1, start={0|1}",
     ("arange", "stop"): "0, 4, 1, stop={4|5}",
     ("arange", "step"): "0, 4, 1, step={1|2}",

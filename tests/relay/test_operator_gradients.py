@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from pyrelay import api, relay
-from tests.relay.reading import HEADER
-from tests.relay.test_operators import (
+from tests.relay.network_cases import NETWORKS
+from tests.relay.operator_cases import (
     BINARY,
-    NETWORKS,
     POSITIVE,
     REDUCTIONS,
     SHAPES,
@@ -22,6 +21,7 @@ from tests.relay.test_operators import (
     annotation,
     draw,
 )
+from tests.relay.reading import HEADER
 
 STEPS = {"floor", "ceil", "trunc", "round", "sign", "isnan", "isfinite", "isinf"}
 """Operators without a slope."""

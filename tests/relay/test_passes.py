@@ -265,6 +265,11 @@ def test_a_value_that_is_written_twice_is_computed_once() -> None:
     assert program.count("relu(") == program.count("add(") == 1
 
 
+def test_a_shape_is_constant() -> None:
+    left = relay.specialise(main_of("def @main(%x: Tensor[(1, 2, 3), float32]) { shape_of(%x) }"))
+    assert "tensor[(3,), int32][1, 2, 3]" in str(left)
+
+
 @pytest.mark.parametrize(
     ("body", "left"),
     [

@@ -47,6 +47,7 @@ def test_uses_without_a_counterpart_are_refused_by_name(text: str) -> None:
         ("nn.batch_matmul(%x, %y)", "takes operands of rank 3, not of 2 and 3"),
         ("sum(%x < 1f)", "takes numbers, not bools"),
         ("argmax(%y, axis=[0], exclude=True)", "is supported with one `axis`, or with all"),
+        ("contrib_reverse_reshape(%x, newshape=[0, 0, 0])", "has the code 0 in `newshape`"),
         ("one_hot(%z, 1f, 0f, depth=2, axis=4)", "has no axis 4: the result has 2 dims"),
     ],
 )
