@@ -27,6 +27,7 @@ from .runtime.border.autograd import unrecorded
 from .runtime.border.devices import device_named
 from .runtime.border.results import ref as ref
 from .runtime.calls.api_checks import (
+    are_names,
     directions_of,
     expect_fitting,
     expect_gradients,
@@ -228,8 +229,8 @@ def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
         why = "takes the model first, and then the function that gives the loss"
         way = f"relay.{rule.value}(model, loss, (x, y))"
         raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
-    if len(names) > 1 or not all(isinstance(n, str | tuple) for n in names):
-        found = ", ".join(map(repr, names))
+    if len(names) > 1 or not all(map(are_names, names)):
+        found = ", ".join(map(describe, names))
         why = f"`wrt` is one name of a parameter, or a tuple of names, not {found}"
         way = f"name the parameters: relay.{rule.value}(f, wrt='x'), or wrt=('x', 'y')"
         raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))

@@ -148,3 +148,16 @@ NARROW: Final = ("bfloat16", "float16")
 def narrow_name(policy: tuple[str, ...]) -> str:
     """Return the name of the dtype of an `autocast`."""
     return policy[0] if policy else NARROW[0]
+
+
+def called(name: str) -> str:
+    """Return how a user calls a function: the transform `grad.f` is `relay.grad(f)`."""
+    *rules, base = name.split(".")
+    if not all(rule in _RULES for rule in rules):
+        return name
+    for rule in reversed(rules):
+        base = f"relay.{rule}({base})"
+    return base
+
+
+_RULES: Final = frozenset(rule.value for rule in Rule)

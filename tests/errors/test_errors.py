@@ -38,6 +38,7 @@ WITHOUT_A_PLACE = {
     "dispatch/number_of_a_device",
     "dispatch/registered_twice",
     "dispatch/wrong_parameters",
+    "gradient/direction_in_the_place_of_a_name",
     "gradient/direction_of_another_shape",
     "gradient/exported_model",
     "gradient/function_before_the_model",

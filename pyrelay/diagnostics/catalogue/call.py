@@ -216,10 +216,15 @@ class WrongCall:
         """Return the mistake as data."""
         return Diagnostic(
             code="RL554",
-            title=f"`{self.function}`: {self.why}",
+            title=f"`{self.function}`{_joined(self.why)}",
             primary=Label(self.declared, "" if self.declared == NOWHERE else "declared here"),
             help=self.instead,
         )
+
+
+def _joined(why: str) -> str:
+    """Return the rest of a sentence behind its subject, or a sentence of its own."""
+    return f" {why}" if why.startswith(("has ", "takes ")) else f": {why}"
 
 
 @dataclass(frozen=True, slots=True)

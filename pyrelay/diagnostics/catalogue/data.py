@@ -176,7 +176,7 @@ class NoSuchField:
         return Diagnostic(
             code="RL157",
             title=f"{self.owner} has no field `{self.field}`",
-            primary=Label(self.span, f"this is read of {self.owner}"),
+            primary=Label(self.span, f"a field of {self.owner} is read here"),
             help=way,
         )
 

@@ -159,8 +159,8 @@ class LoopMismatch:
             title=f"`{self.name}` changes its type over the loop",
             primary=Label(self.span, f"after one iteration it is {self.after}"),
             secondary=(Label(self.start, f"it comes into the loop as {self.before}"),),
-            help="to change a size in each round, write a function that calls itself, with `Any` "
-            "for that size in the annotation of its result"
+            help="give it the size it came with in each round; where sizes are to change, write a "
+            "function that calls itself, with `Any` for that size in the annotation of its result"
             if self.resized
             else f"give `{self.name}` its final dtype and shape before the loop",
         )
@@ -472,6 +472,8 @@ class UnpackMismatch:
     """The unpacked value, as it is written; "x" where that is not known."""
     has_parts: bool
     """Whether it is a tensor with dims, or a list."""
+    iterated: str | None = None
+    """Of what it is an element, as it is written; None where it is none."""
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
@@ -494,6 +496,9 @@ class UnpackMismatch:
         if fields is not None:
             rest = [f"`{t}`" for t in targets[fields:]]
             return f"leave {' and '.join(rest)} out" if len(rest) in (1, 2) else None
+        if self.iterated is not None and not self.has_parts and len(targets) == 2:
+            loop = f"for {', '.join(targets)} in enumerate({self.iterated})"
+            return f"`enumerate` has the number of each element as well: `{loop}`"
         if not self.has_parts or not targets:
             return None
         parts = ", ".join(f"{self.value}[{i}]" for i in range(self.names))

@@ -132,7 +132,7 @@ def _row_unpacked(solver: Solver, call: OperatorCall) -> Problem:
     assert isinstance(rows, TensorType)
     assert isinstance(wanted, TupleType)
     row = TensorType(rows.shape[1:], rows.dtype)
-    return explain_unpacking(call.call.span, len(wanted.fields), row, None)
+    return explain_unpacking(call.call.span, len(wanted.fields), row, call.call)
 
 
 def explain_unpacking(span: Span, names: int, actual: Type, value: Expr | None) -> Problem:
@@ -141,8 +141,10 @@ def explain_unpacking(span: Span, names: int, actual: Type, value: Expr | None) 
     fields = len(actual.fields) if isinstance(actual, TupleType) else None
     is_list = isinstance(actual, AdtType) and actual.name == LIST
     has_parts = is_list or (isinstance(actual, TensorType) and actual.rank > 0)
-    text = "x" if value is None else operand_text(value)
-    return UnpackMismatch(span, names, show(actual), fields, text, has_parts)
+    is_element = isinstance(value, Call) and value.callee in (element_at, index)
+    iterated = operand_text(value.args[0]) if isinstance(value, Call) and is_element else None
+    text = "x" if value is None or is_element else operand_text(value)
+    return UnpackMismatch(span, names, show(actual), fields, text, has_parts, iterated)
 
 
 def _test_first(solver: Solver, call: OperatorCall) -> str:

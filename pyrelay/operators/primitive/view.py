@@ -287,7 +287,9 @@ def _is_one(call: RuleCall, size: Dim, dims: tuple[int, ...] | None) -> bool:
         return size == ONE
     hole = first_hole(size)
     if hole is None:
-        advice = "drop the others by name: squeeze(x, dim=...)" if dims is None else None
+        advice = "leave it out, or give the dim the size 1 in the annotation"
+        if dims is None:
+            advice = "drop the others by name: squeeze(x, dim=...)"
         call.clash(f"`squeeze` cannot tell whether the size {size} is 1", 0, help=advice)
     if not call.solver.settling:
         raise Stuck(hole)

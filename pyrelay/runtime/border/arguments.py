@@ -19,6 +19,7 @@ import torch
 from ...diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE
+from ...diagnostics.wording import counted
 from ...ir.dims import Dim
 from ...ir.types import ITERABLE, Substitution, Type, TypeVar, dim_names
 from ..values.structure import distinct_tensors, tensors
@@ -126,7 +127,8 @@ def _element(function: str, schema: Schema, device: torch.device, ty: Type, valu
 
 def _items(binder: Binder, place: Place, value: Any, plan: Items) -> Any:
     if not has_form(value, plan):
-        binder.wrong(place, value)
+        count = len(plan.fields)
+        binder.wrong(place, value, f"pass one tuple of {counted(count, 'value')}")
     parameter, trail = _root(place)
     found: list[Any] = []
     for index, (field_value, field_plan) in enumerate(zip(value, plan.fields, strict=True)):

@@ -21,6 +21,7 @@ from ...diagnostics.catalogue.call import NoSizeFits, WrongArgument, WrongParame
 from ...diagnostics.diagnostic import RunError
 from ...ir.dims import Dim
 from ...ir.expr import Assumption
+from ...ir.transforms import called
 from ...ir.types import (
     AdtType,
     DType,
@@ -71,10 +72,10 @@ class Binder:
     ) -> None:
         """`schema` has the plans of types; `types` reads types off values whose parameter takes
         any."""
-        self.function: Final = function
+        self.function: Final = called(function)
         self.device: Final = device
         self.schema: Final = schema
-        self._agreement: Final = None if types is None else Agreement(function, types)
+        self._agreement: Final = None if types is None else Agreement(self.function, types)
         self.leaves: Final[list[torch.Tensor]] = []
         """The tensors in arguments that are data."""
         self.numbers: Final = count(1)
@@ -165,7 +166,10 @@ class Binder:
             return torch.from_numpy(_shareable(array)).to(self.device)
         if not hasattr(value, "__dlpack__"):
             is_list = isinstance(value, list | tuple)
-            self.wrong(parameter, value, _list_help(parameter.name, ty) if is_list else None)
+            way = _list_help(parameter.name, ty) if is_list else None
+            if isinstance(value, str) and not ty.shape:
+                way = f"make it a number: float({parameter.name})"
+            self.wrong(parameter, value, way)
         return torch.from_dlpack(value)
 
     def _number(self, parameter: Place, value: bool | float, ty: TensorType) -> Any:
@@ -216,6 +220,8 @@ class Binder:
                 f"the model was created with {_plain(name)} = {known}: pass that size, or create "
                 "another model"
                 if place.is_hidden
+                else "pass batches of one size, or `in_axes=` with None for what is no batch"
+                if name.startswith("batch") and "relay.vmap" in self.function
                 else f"pass sizes that agree, or give the size of `{owner.name}` another name"
                 if place.annotation is not None and owner is not None
                 else None

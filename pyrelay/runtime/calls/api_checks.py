@@ -35,11 +35,17 @@ def expect_model(value: Any, function: str) -> None:
     raise RunError(NotAModel(f"{function} takes a model", actual, way, place_of(value)))
 
 
+def are_names(wrt: Any) -> bool:
+    """Return whether a value is a name, or a tuple of names."""
+    return all(isinstance(n, str) for n in (wrt if isinstance(wrt, tuple) else (wrt,)))
+
+
 def expect_gradients(value: Any) -> None:
     """Stop unless a value is the gradient in a model's parameters. Raises RunError."""
     if not isinstance(value, Grads | Mapping):
         what = "relay.update_model_params takes the gradient in the model's parameters"
-        raise RunError(NotAModel(what, describe(value), "write relay.grad(model, loss, (x, y))"))
+        way = "the second of `value, grads = relay.value_and_grad(model, loss, (x, y))`"
+        raise RunError(NotAModel(what, describe(value), f"{way}, or relay.grad(...)"))
 
 
 def gradients_of(

@@ -69,7 +69,7 @@ class Parameters:
         """Return the arguments of a call as the values and static arguments of a program, which is
         that of the function or a transform of it. Raises RunError where they are not what the
         function takes."""
-        found = self._bound(args, kwargs)
+        found = self._bound(args, kwargs, is_transform)
         if self._fixing is not None:
             statics = (*found.statics, *self._fixing.statics.items())
             found = found._replace(statics=statics)
@@ -78,7 +78,9 @@ class Parameters:
             found = found._replace(values=tuple(values))
         return self._specialised(found, is_transform) if self._functions else found
 
-    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+    def _bound(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_transform: bool
+    ) -> Arguments:
         if self.arrange is not None:
             try:
                 return Arguments(self.arrange(*args, **kwargs))
@@ -93,6 +95,8 @@ class Parameters:
             name, instead = self._definition.name, None
             if not args and not kwargs and self._definition.kind is DefinitionKind.MODEL:
                 instead = f"what makes a model takes the definition: `relay.create_model({name})`"
+            elif is_transform and not args:
+                instead = "the arguments are a tuple: `relay.grad(model, loss, (x, y))`"
             elif args and hasattr(args[0], "blueprint"):
                 instead = f"the model is no argument of `{name}`: write `model.bind({name})(...)`"
             raise RunError(WrongCall(name, head, str(error), instead)) from None

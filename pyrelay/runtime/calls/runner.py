@@ -421,7 +421,8 @@ class Runner(Inspected):
         for name in hyper:
             if name not in self._parameters.statics:
                 why = f"has no static parameter {name!r}{_near(name, self._parameters.statics)}"
-                raise CheckError(WrongCall(self._base.name, self._base.source.head, why))
+                instead = f"declare it in the definition: `*, {name}: {type(hyper[name]).__name__}`"
+                raise CheckError(WrongCall(self._base.name, self._base.source.head, why, instead))
         key = (tuple(sorted(hyper.items())), tuple(sorted(sizes.items())))
         known = self._blueprints.get(key)
         if known is None or not all(guard.holds() for guard in known[0].guards):

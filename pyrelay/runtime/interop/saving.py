@@ -12,6 +12,7 @@ changed is refused as such instead of giving other numbers.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -115,6 +116,8 @@ def unpack(data: bytes, path: str) -> Saved:
 
 def write(path: Path, data: bytes) -> None:
     """Write a file as a whole: beside its place first, then under its name. Raises OSError."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such directory", str(path.parent))
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with beside.open("xb") as file:
