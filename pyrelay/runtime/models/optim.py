@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, final
 from weakref import WeakKeyDictionary
 
@@ -62,7 +62,9 @@ class Moments:
         while len(self.trees) < count:
             self.trees.append([torch.zeros_like(p, requires_grad=False) for p in params])
         for tree in self.trees:
-            tree[:] = [t.to(p) for t, p in zip(tree, params, strict=True)]
+            for place, (t, p) in enumerate(zip(tree, params, strict=True)):
+                if t.dtype is not p.dtype or t.device != p.device:
+                    tree[place] = t.to(p)
 
     def numbers(self) -> list[int]:
         """Return the counts as numbers."""
@@ -283,6 +285,22 @@ def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...
     return memory(model, moments, rule, lr)
 
 
+@lru_cache
+def _sgd_rule(momentum: float, weight_decay: float, nesterov: bool) -> SGDRule:
+    return SGDRule(momentum, weight_decay, nesterov)
+
+
+@lru_cache
+def _adam_rule(
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+) -> AdamRule:
+    return AdamRule((beta1, beta2), eps, weight_decay, decoupled)
+
+
 @final
 @dataclass(eq=False)
 class SGD(Optimizer):
@@ -295,7 +313,7 @@ class SGD(Optimizer):
     @property
     def rule(self) -> SGDRule:
         """The rule and its settings, without the learning rate."""
-        return SGDRule(self.momentum, self.weight_decay, self.nesterov)
+        return _sgd_rule(self.momentum, self.weight_decay, self.nesterov)
 
     def changes(self, moving: Moving, lr: float) -> list[Change]:
         """Return the changes that one step is."""
@@ -332,8 +350,7 @@ class Adam(Optimizer):
     @property
     def rule(self) -> AdamRule:
         """The rule and its settings, without the learning rate."""
-        beta1, beta2 = self.betas
-        return AdamRule((beta1, beta2), self.eps, self.weight_decay, self.decoupled)
+        return _adam_rule(*self.betas, self.eps, self.weight_decay, self.decoupled)
 
     def changes(self, moving: Moving, lr: float) -> list[Change]:
         """Return the changes that one step is."""
