@@ -17,6 +17,12 @@ from ..ir.dims import ONE, ZERO, Dim, DimAtom, DimOp, DimVar, Monomial, product
 from ..operators.shared.moving import linear
 
 
+def step_along(place: Dim, name: str) -> Dim | None:
+    """Return how far apart neighbours along a coordinate lie; None where that differs."""
+    step = place.rename({name: Dim.of(name) + 1}) - place
+    return None if name in step.names() else step
+
+
 @final
 class Places:
     """The coordinates of a kernel and what follows from their sizes."""

@@ -18,6 +18,7 @@ from typing import Final, final
 from ...ir.dims import ONE, ZERO, Dim, DimOp
 from ...ir.types import DType, bool_, float32, float64, int32, int64, is_float
 from ...kernels.calling import Number, Read
+from ...kernels.places import step_along
 from ...kernels.plans.code import Axis, CodeBlock
 from ...kernels.plans.supplier import Store
 from ...kernels.plans.terms import Access, Term, is_half
@@ -192,9 +193,7 @@ class Block(CodeBlock):
         for all lanes."""
         if self.lane is None or self.lane not in place.names():
             return ZERO
-        lane = Dim.of(self.lane)
-        step = place.rename({self.lane: lane + 1}) - place
-        return None if self.lane in step.names() else step
+        return step_along(place, self.lane)
 
     def places_apart(self, place: Dim) -> tuple[int, ...] | None:
         """Return how far behind the first the places of the lanes lie, where a vector is a group of

@@ -15,6 +15,7 @@ from ...kernels.plans.pointwise import PlacesPlan, places_plan, updates_plan
 from ...kernels.plans.supplier import Store
 from ..math import Target
 from .block import Block
+from .blocked import ROWS, count_of_blocks, has_transposed, in_blocks
 from .cost import LONG, cost_of, vectors_at_once
 from .emit import KernelText
 from .kernel import Kernel
@@ -92,6 +93,12 @@ def _passed(kernel: KernelText, plan: PlacesPlan) -> Kernel:
         for store in plan.stores:
             block.store(store)
 
+    if kernel.row is None and has_transposed(kernel.terms, plan.offsets, names):
+        kernel.at_once, kernel.is_long = 1, False
+        lines = in_blocks(kernel, nest, inside)
+        each = f"{cost * ROWS} * {kernel.dims.size(sizes[-1]).inside(7)}"
+        kernel.loop("", count_of_blocks(kernel, nest), each, lines)
+        return kernel.finish()
     lines = nest.write(kernel, inside, by_row=kernel.row is not None)
     kernel.loop("", str(kernel.dims.size(count)), cost, lines)
     return kernel.finish()

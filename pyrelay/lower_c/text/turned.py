@@ -13,6 +13,7 @@ from typing import Final
 
 from ...ir.dims import ONE, Dim, product
 from ...kernels.calling import Scratch
+from ...kernels.places import step_along
 from ...kernels.plans.code import Axis
 from ...kernels.plans.rows import Coordinates, RowPlan
 from ...kernels.plans.terms import Access, Term
@@ -47,7 +48,7 @@ def turned_loads(plan: RowPlan, kept: Coordinates, reduced: Coordinates) -> tupl
         access = term.detail
         if not isinstance(access, Access) or lane not in access.offset.names():
             continue
-        steps = (_step(access.offset, lane), _step(access.offset, along))
+        steps = (step_along(access.offset, lane), step_along(access.offset, along))
         if steps[0] == ONE:
             continue
         is_shared = access.offset.names().isdisjoint(name for name, _ in rows)
@@ -62,12 +63,6 @@ def turned_loads(plan: RowPlan, kept: Coordinates, reduced: Coordinates) -> tupl
 
 _DIMS: Final = 2
 """One kept dim has the lanes, another the rows that meet the same operand."""
-
-
-def _step(offset: Dim, name: str) -> Dim | None:
-    """Return how far apart neighbours along a coordinate lie; None where that differs."""
-    step = offset.rename({name: Dim.of(name) + 1}) - offset
-    return None if name in step.names() else step
 
 
 def turn(

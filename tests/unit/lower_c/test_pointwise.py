@@ -31,6 +31,10 @@ SPREAD = """def @spread[N: Dim](%x: Tensor[(N, 3, {h}, {w}), {dtype}],
     %at: Tensor[(N, 3, {h} // 2, {w} // 2), int64]) {{
     max_pool2d_backward(%g * %g, %x, %at, kernel_size=2)
 }}"""
+TRANSPOSED = """def @transposed[B: Dim, N: Dim, M: Dim](%x: Tensor[(B, M, N), {dtype}],
+    %y: Tensor[(N, M), {dtype}], %w: Tensor[(N, 1), {dtype}]) {{
+    transpose(%x, dim0=1, dim1=2) * %w + %y
+}}"""
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8")
 
 
@@ -56,6 +60,18 @@ def test_operands_may_have_any_strides() -> None:
     check(GELU, torch.randn(33, 20).T, torch.randn(66)[::2])
     check(GELU, torch.randn(1, 33).expand(20, 33), torch.randn(1).expand(33))
     check(GELU, torch.randn(40, 33, 2)[::2, :, 1], torch.randn(33))
+
+
+@pytest.mark.parametrize("shape", [(1, 16, 16), (1, 40, 33), (3, 17, 5), (2, 1, 50), (2, 50, 1)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32", "uint8"])
+def test_transposed_operands_are_read_in_blocks_of_rows(
+    shape: tuple[int, int, int], dtype: str
+) -> None:
+    batch, n, m = shape
+    source = TRANSPOSED.format(dtype=dtype)
+    operands = [torch.rand(s) * 9 for s in ((batch, m, n), (n, m), (n, 1))]
+    check(source, *(o.to(getattr(torch, dtype)) for o in operands))
+    assert "block" in text(source)
 
 
 def test_dims_that_are_broadcast_are_loops_of_their_own() -> None:
