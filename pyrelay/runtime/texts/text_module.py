@@ -35,6 +35,7 @@ from ...text.dialect import RELAY, dialect_of
 from ...text.json import from_json, to_json
 from ...text.parser import parse_module
 from ...text.printer import to_text
+from ...translate.source.residual import Residual
 from ..border.places import Parameter
 from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..calls.compiled import CacheInfo
@@ -261,6 +262,14 @@ class ModuleFunction(Inspected):
     @property
     def _function(self) -> Function:
         return self._given.functions[self._entry_name]
+
+    @cached_property
+    def __relay__(self) -> Residual | None:
+        """The function as programs see it that mention it; None at no ranks in particular."""
+        if self._opened.is_open:
+            return None
+        typed = reached(self.program.typed, self._entry_name)
+        return Residual(self.__name__, typed, self._entry_name, {}, ())
 
     @property
     def source_text(self) -> str:

@@ -1,4 +1,4 @@
-"""Calls of specialised functions."""
+"""Calls of specialised functions and of functions of texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .arguments import Callee, Slot, match_arguments, require
 
 
 def residual_call(cx: Context, node: ast.Call, residual: Residual) -> Steps[Expr]:
-    """Translate a call of a specialised function."""
+    """Translate a call of a function that has a program of its own."""
     names = residual.names
     text = f"{residual.name}({', '.join(names)})"
     callee = Callee(residual.name, tuple(Slot(n, required=True) for n in names), text)

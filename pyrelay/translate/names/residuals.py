@@ -1,4 +1,5 @@
-"""Mentions of specialised functions, whose programs become part of the program."""
+"""Mentions of specialised functions and functions of texts, whose programs become part of the
+program."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from ..source.residual import Residual
 
 
 def residual_mention(cx: Context, residual: Residual, span: Span) -> Expr:
-    """Return a specialised function as a value."""
+    """Return a function that has a program of its own as a value."""
     if None in residual.fixed:
         kind = "specialised function with a tensor that requires a gradient"
         instead = "pass the tensor as an argument of the function"
@@ -27,13 +28,13 @@ def residual_mention(cx: Context, residual: Residual, span: Span) -> Expr:
 
 
 def _linked(cx: Context, residual: Residual, span: Span) -> str:
-    """Return the name under which the program has the entry of a specialised function."""
+    """Return the name under which the program has the entry of a function with its own program."""
     program = cx.program
     if residual in program.residuals:
         return program.residuals[residual]
     module, known = residual.module, library()
     names = {n: program.fresh_name(n) for n in module.functions}
-    names |= {n: n for n in known.adts}
+    names |= {n: n for n, adt in known.adts.items() if module.adts.get(n, adt) == adt}
     for name, classes in residual.classes.items():
         for cls in classes:
             constructor = cx.constructor(cls, span)

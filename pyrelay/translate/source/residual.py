@@ -1,4 +1,4 @@
-"""Functions whose program is known already: what `relay.specialise` returns."""
+"""Functions whose program is known already: what `relay.specialise` returns, functions of texts."""
 
 from __future__ import annotations
 
