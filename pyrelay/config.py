@@ -57,9 +57,9 @@ def _words(_: str, text: str) -> str:
 LOWERINGS: Final = (
     *("auto", "torch", "torch-regions", "c", "triton", "triton-interpret", "evaluator"),
 )
-"""What may run tensor code: `auto` is C on a CPU where there is a compiler, built for what runs
-again, and torch elsewhere; `torch-regions` calls torch for what kernels would do, group by group,
-`c` makes C of them at once."""
+"""The lowerings that may run tensor code: `auto` is C on a CPU where there is a compiler, built for
+what runs again, and torch elsewhere; `torch-regions` calls torch for what kernels would do, group
+by group, `c` makes C of them at once."""
 
 ADDED_LOWERINGS: Final[Registry[str]] = Registry()
 """The names of backends from outside the package."""
@@ -77,7 +77,7 @@ def _lowering(variable: str, text: str) -> str:
 
 
 PRODUCTS: Final = ("measured", "own", "library")
-"""What may compute products of matrices in compiled C: its own loops, torch's BLAS, or whichever
+"""The implementations of matrix products in compiled C: its own loops, torch's BLAS, or whichever
 was measured to be faster."""
 
 

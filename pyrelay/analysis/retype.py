@@ -47,7 +47,7 @@ def types_in(node: Expr) -> Iterator[Type | Dim]:
 
 
 class TypeChange(Protocol):
-    """What replaces types, such as a substitution."""
+    """The replacement of types, such as a substitution."""
 
     @property
     def is_empty(self) -> bool:

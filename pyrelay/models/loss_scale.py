@@ -20,9 +20,9 @@ class LossScale:
 
     scale: Float = 65536.0
     growth: Float = 2.0
-    """What the scale is multiplied by after `interval` good steps."""
+    """The factor of the scale after `interval` good steps."""
     backoff: Float = 0.5
-    """What the scale is multiplied by after a step with gradients that are not finite."""
+    """The factor of the scale after a step with gradients that are not finite."""
     interval: Int = 2000
     good: Int = 0
     """The good steps since the scale has changed."""

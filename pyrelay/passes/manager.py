@@ -159,7 +159,7 @@ class Manager:
         self._known: Final[dict[tuple[Module, Phase], tuple[Module, Stage]]] = {}
         self._settled: Final[dict[Pass, Module]] = {}
         self._found: Final[dict[Pipeline, tuple[Module, Stage]]] = {}
-        """What stores have returned."""
+        """The modules that stores have returned."""
         self._store: Final = store
         self._is_verified: Final = is_verified
         self._observer: Final = observer

@@ -110,7 +110,7 @@ class Unit(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is around the innermost loop: the expressions that are known before it, and lines to be
+    """The code around the innermost loop: the expressions that are known before it, and lines to be
     written there."""
 
     known: frozenset[str]
@@ -134,7 +134,7 @@ class ExpressionWriter:
         self._around: Around | None = None
         self._shown: tuple[str, int] | None = None
         self._room = "relay_room"
-        """What makes room for the tensors that are written now."""
+        """The allocator of the tensors that are written now."""
 
     # `numbers.Lines`.
 

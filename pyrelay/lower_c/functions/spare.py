@@ -28,7 +28,7 @@ class _Spare:
 
 @final
 class _Kept(threading.local):
-    """What each thread keeps."""
+    """The state of each thread."""
 
     def __init__(self) -> None:
         self.spare: Final = _Spare()

@@ -42,7 +42,7 @@ class Workspace:
         self.cell_use: Final = CellUse(store)
         self.shadows: Final = Shadows(store, self.leaves)
         self.makers: Makers | None = None
-        """What makes the derivatives of mapped functions, where these are to be maps."""
+        """The maker of the derivatives of mapped functions, where these are to be maps."""
         self.mapped: Final[dict[str, Wanted]] = {}
         """The ruled functions of such mapped functions, and the transform of each."""
         self.unruled: Final[dict[str, Transform]] = {}

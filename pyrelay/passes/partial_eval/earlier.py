@@ -10,7 +10,7 @@ from typing import final
 @final
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What the rounds before this one have done."""
+    """The work of the rounds before this one."""
 
     rounds: int = 0
     steps: int = 0

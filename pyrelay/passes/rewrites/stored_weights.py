@@ -1,4 +1,4 @@
-"""What a program computes from its weights alone, in the place of weights that it needs for
+"""Values that a program computes from its weights alone, in the place of weights that it needs for
 nothing else.
 
 The first parameters of the program are nested tuples of weights, and a model's state, which it only
@@ -80,7 +80,7 @@ class _Line:
         self._used: set[Path] = set()
         """The parts that anything else reads."""
         self._wanted: dict[Var, None] = {}
-        """What is computed from weights alone and read by anything else."""
+        """The values that are computed from weights alone and read by anything else."""
         for binding in self._bindings:
             if not self._is_of_weights(binding):
                 self._read(binding.value)

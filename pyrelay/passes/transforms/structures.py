@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..deriving.store import Store
 
 Visited: TypeAlias = tuple[Value, Sequence[Value]]
-"""What a visit makes of a tensor, and the state after it."""
+"""The result of a visit to a tensor, and the state after it."""
 Visit: TypeAlias = Callable[[Value, TensorType, Sequence[Value], Sequence[Value]], Visited]
 """From a tensor, its type, the values that stay the same and the state to what is made of it."""
 

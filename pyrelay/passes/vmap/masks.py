@@ -18,8 +18,8 @@ class Form(Enum):
 
 MIXED: Final = Form.MIXED
 Mask: TypeAlias = "bool | Literal[Form.MIXED] | tuple[Mask, ...]"
-"""What of a value is batched: one entry for a tensor or data, one mask a field for a tuple. Data
-that are batched have one structure, or are mixed."""
+"""The parts of a value that are batched: one entry for a tensor or data, one mask a field for a
+tuple. Data that are batched have one structure, or are mixed."""
 
 
 def is_any(mask: Mask) -> bool:

@@ -95,7 +95,7 @@ class Known(NamedTuple):
 
 
 SETTLED: Final = Known()
-"""What is known of an instance without tensors that needs no conversion."""
+"""The entry of an instance without tensors that needs no conversion."""
 
 
 @final
@@ -135,7 +135,7 @@ class _Entry(ref[Any]):
 
 @final
 class Remembered:
-    """What is known of the instances of one type, by identity."""
+    """The entries of the instances of one type, by identity."""
 
     def __init__(self) -> None:
         self.settled: Final[dict[int, ref[Any]]] = {}

@@ -91,7 +91,8 @@ _CONDITIONS: Final = (
     "not is_watched()",
     "guards_hold()",
 )
-"""What must be as it was: the options, what is registered, the modes of torch, captured names."""
+"""The state that must be unchanged: the options, what is registered, the modes of torch, captured
+names."""
 
 _NONE_UPDATED: Final[Mapping[int, OptimizerUse]] = {}
 
@@ -247,8 +248,8 @@ def _state() -> dict[str, Any]:
 
 
 class _ArgumentKind(Enum):
-    """What an argument may be: a model, a tensor, or a number too, which may have to become a
-    tensor; or data, which are looked at."""
+    """The arguments that a parameter takes: a model, a tensor, or a number too, which may have to
+    become a tensor; or data, which are looked at."""
 
     MODEL = "model"
     TENSOR = "tensor"

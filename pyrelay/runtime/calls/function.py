@@ -73,7 +73,7 @@ class RelayFunction(Routine, Generic[P, R]):
         self._made: Runner | None = None
         self._transforms: Final[dict[object, RelayFunction[..., Any]]] = {}
         self.specialised: Final[Known] = {}
-        """What it is with some arguments fixed."""
+        """Its specialised forms, by the arguments that are fixed."""
 
     @property
     def runner(self) -> Runner:

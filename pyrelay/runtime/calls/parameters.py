@@ -176,8 +176,8 @@ class Parameters:
 
     @cached_property
     def arrange(self) -> Arrange | None:
-        """What arranges the arguments of a call, if all of them are values, which may be passed by
-        position and by name alike; else None."""
+        """The function that arranges the arguments of a call, if all of them are values, which may
+        be passed by position and by name alike; else None."""
         parameters = tuple(self._signature.parameters.values())
         is_plain = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
         if self.statics or not is_plain:

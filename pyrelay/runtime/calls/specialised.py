@@ -190,7 +190,7 @@ Made: TypeAlias = tuple[Callable[[], bool], Specialised | SpecialisedOfModels]
 they were."""
 
 Known: TypeAlias = dict[tuple[Any, ...], Made]
-"""What has been made of one function, by what is fixed."""
+"""The specialised forms of one function, by the arguments that are fixed."""
 
 _MOST_KNOWN: Final = 64
 _MOST_PARTS: Final = 10_000

@@ -28,7 +28,7 @@ OWN_BACKENDS: Final[tuple[Backend, ...]] = (*(TorchRegions(), CBackend(), ON_GPU
 """The backends of the package."""
 
 IN_C: Final[Backend] = CBackend(Policy.REPEATED)
-"""What `auto` means on a CPU where there is a C compiler."""
+"""The lowering that `auto` resolves to on a CPU where there is a C compiler."""
 
 
 class Plain(Enum):

@@ -32,7 +32,8 @@ class Home:
 
 
 Mode: TypeAlias = "tuple[Blueprint, bool, frozenset[str]]"
-"""What a program depends on of a model: its tree, whether it trains, its frozen parameters."""
+"""The parts of a model that a program depends on: its tree, whether it trains, its frozen
+parameters."""
 
 Fields: TypeAlias = tuple[ValueSpec | SubModelSpec, ...]
 

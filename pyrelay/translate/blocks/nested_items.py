@@ -32,7 +32,7 @@ class _Level:
     place: Subscript
     span: Span
     inside: Span
-    """What stands between the brackets."""
+    """The index between the brackets."""
 
     def item(self) -> Expr:
         """Return the item as it is."""

@@ -65,7 +65,7 @@ _OF_MODEL: Final = (
     Slot("has_aux", required=False),
 )
 _ALONG: Final = (*_OF_MODEL[:3], Slot("v", required=True), _OF_MODEL[3])
-"""What transforms in forward mode take: the direction beside the arguments."""
+"""The parameter of transforms in forward mode beside the arguments: the direction."""
 
 
 def gradient_call(
