@@ -9,6 +9,7 @@ from pyrelay.kernels.calling import Form, Layout
 from pyrelay.lower_triton.kernel import Kernel, Lowered, Target, Tiles
 from pyrelay.lower_triton.launching.launch import KernelCall
 from tests.golden import Golden
+from tests.kernels.contractions import LAYER, SCORES
 from tests.kernels.running import DEVICE, check, run
 from tests.unit.kernels.kernels import kernel as kernel_of
 from tests.unit.kernels.kernels import lower
@@ -45,19 +46,6 @@ def test_where_blocks_of_float64_are_not_multiplied_products_are_made_one_by_one
     assert "tl.dot(" in whole.kernels[0].text
 
 
-LAYER = """def @layer[N: Dim, K: Dim](
-    %x: Tensor[(N, K), float32], %w: Tensor[(20, K), float32], %b: Tensor[(20,), float32],
-    %r: Tensor[(N, 20), float32]) {
-    let %t = transpose(%w, dim0=0, dim1=1);
-    let %scores = matmul(relu(%x), %t);
-    let %h = tanh(%scores + %b);
-    (%h, %h * %r)
-}"""
-SCORES = """def @scores[B: Dim, H: Dim, T: Dim, S: Dim](
-    %q: Tensor[(B, H, T, 8), float32], %k: Tensor[(H, S, 8), float32]) {
-    let %turned = transpose(%k, dim0=1, dim1=2);
-    matmul(%q, %turned) * 0.5f32
-}"""
 MERGED = """def @merged[B: Dim, T: Dim](
     %x: Tensor[(B, T, 3, 4), float32], %w: Tensor[(3, 4, 5), float32]) {
     let %flat = reshape(%x, shape=(B, T, 12));

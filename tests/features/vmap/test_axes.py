@@ -10,24 +10,11 @@ import pytest
 import torch
 
 from pyrelay import CheckError, Dim, Float, RunError, Tensor, relay
+from tests.binary_trees import Leaf, Node, Tree
 
 T = TypeVar("T")
 N, M = Dim("N"), Dim("M")
 XS, YS = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([4.0, 5.0, 6.0])
-
-
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 
 
 @dataclass(frozen=True)

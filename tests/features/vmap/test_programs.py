@@ -10,24 +10,13 @@ import pytest
 import torch
 
 from pyrelay import Dim, Int, Tensor, float64, relay
+from tests.binary_trees import Leaf, Node, Tree
 
 N, M, K = Dim("N"), Dim("M"), Dim("K")
 T = TypeVar("T")
 D = float64
 
 
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 Vec = Tensor[D, (3,)]
 
 
