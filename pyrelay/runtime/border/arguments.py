@@ -127,8 +127,9 @@ def _element(function: str, schema: Schema, device: torch.device, ty: Type, valu
 
 def _items(binder: Binder, place: Place, value: Any, plan: Items) -> Any:
     if not has_form(value, plan):
-        count = len(plan.fields)
-        binder.wrong(place, value, f"pass one tuple of {counted(count, 'value')}")
+        values = counted(len(plan.fields), "value")
+        is_tuple = isinstance(value, tuple | list)
+        binder.wrong(place, value, None if is_tuple else f"pass one tuple of {values}")
     parameter, trail = _root(place)
     found: list[Any] = []
     for index, (field_value, field_plan) in enumerate(zip(value, plan.fields, strict=True)):

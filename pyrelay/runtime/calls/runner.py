@@ -8,7 +8,7 @@ every call, and a program whose captured values have changed is translated anew.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, final
 
@@ -17,6 +17,7 @@ import torch
 from ...config import is_debugging, may_compile
 from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
+from ...diagnostics.misspelt import did_you_mean
 from ...garbage import uncollected
 from ...infer import infer
 from ...ir.expr import Batching, Differentiation, Function, Rule
@@ -420,8 +421,10 @@ class Runner(Inspected):
         assert self._base.kind is DefinitionKind.MODEL
         for name in hyper:
             if name not in self._parameters.statics:
-                why = f"has no static parameter {name!r}{_near(name, self._parameters.statics)}"
-                instead = f"declare it in the definition: `*, {name}: {type(hyper[name]).__name__}`"
+                kind = type(hyper[name]).__name__
+                near = nearest(name, self._parameters.statics)
+                instead = did_you_mean(near) or f"declare it in the definition: `*, {name}: {kind}`"
+                why = f"has no static parameter {name!r}"
                 raise CheckError(WrongCall(self._base.name, self._base.source.head, why, instead))
         key = (tuple(sorted(hyper.items())), tuple(sorted(sizes.items())))
         known = self._blueprints.get(key)
@@ -455,11 +458,6 @@ def _gradient_reader(program: Program) -> Reader | None:
         assert isinstance(ty, TupleType)
         ty = ty.fields[index]
     return leaf_reader((ty,))
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    found = nearest(name, known)
-    return "" if found is None else f"; did you mean {found!r}?"
 
 
 def _checked(program: Program) -> Report:
