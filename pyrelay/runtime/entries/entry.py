@@ -293,7 +293,8 @@ class Entry:
         except TypeError:  # a number where a tensor may be
             return False
         made = set(map(id, leaves))
-        given = tensor_ids(host) if True in self._looked else map(id, self._given(host))
+        is_nested = True in self._looked or True in self._walked
+        given = tensor_ids(host) if is_nested else map(id, self._given(host))
         return made.isdisjoint(given) and not owner.has_any(made)
 
     def _join(self, joined: Joined, device: torch.device, host: Sequence[Any]) -> Any:

@@ -9,6 +9,7 @@ from pyrelay import Dim, Float, Model, Optimizer, RunError, Tensor, relay, relay
 from pyrelay.prelude import List
 
 N = Dim("N")
+Total = Tensor[Float, (2, 1)]
 X = torch.linspace(-1.0, 1.0, 6).reshape(2, 3)
 
 
@@ -171,3 +172,18 @@ def test_a_list_is_of_models_made_alike() -> None:
         loss(models[0], X)
     with pytest.raises(RunError, match="models of different hyper-parameters"):
         loss([models[0], relay.create_model(net, bias=False)], X)
+
+
+def test_results_that_may_be_arguments_share_nothing_with_them() -> None:
+    @relay
+    def summed(models: list[Model[net]], x: Tensor[Float, (2, 3)], y: Total) -> Total:
+        for model in models:
+            y = y + model(x)
+        return y
+
+    models, modules = made(2)
+    start = torch.zeros(2, 1)
+    expected = sum((torch.tanh(m(X)) for m in modules), start)
+    assert torch.allclose(summed(models, X, start), expected)
+    summed([], X, start).add_(1.0)
+    assert torch.equal(start, torch.zeros(2, 1))
