@@ -67,7 +67,7 @@ def in_blocks(kernel: KernelText, nest: Nest, inside: Callable[[Block], None]) -
         f"const int64_t {top} = {inside_row} * {ROWS};",
         f"const int64_t {bottom} = relay_least_i64({high}, {top} + {ROWS});",
         *recovered(kernel, number, nest.names[:-_DIMS], nest.sizes[:-_DIMS]),
-        *(line for each in nested[1:] for line in each.lines),
+        *(line for level in nested[1:] for line in level.lines),
     ]
     vectors = [
         *columns.lines,
