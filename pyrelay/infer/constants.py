@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..diagnostics.catalogue.types import NumberOutOfRange
+from ..diagnostics.catalogue.dtypes import NumberOutOfRange
 from ..diagnostics.diagnostic import Problem
 from ..ir.dims import Dim
 from ..ir.expr import Constant, TensorData

@@ -12,13 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
 from ..analysis.components import components
+from ..diagnostics.catalogue.dtypes import NarrowedNumber
 from ..diagnostics.catalogue.lists import ElementMismatch
 from ..diagnostics.catalogue.sizes import AssumptionRefused, ShapeMismatch, SizesUnsolved
-from ..diagnostics.catalogue.types import (
-    BranchMismatch,
-    ConditionMismatch,
-    NarrowedNumber,
-)
+from ..diagnostics.catalogue.types import BranchMismatch, ConditionMismatch
 from ..diagnostics.catalogue.undetermined import (
     CannotInfer,
     UndeterminedParameter,

@@ -8,6 +8,7 @@
     data        RL15x  data types that users define
     lists       RL17x  lists
     types       RL2xx  types and shapes
+    dtypes      RL2xx  dtypes
     sizes       RL2xx  sizes
     patterns    RL2xx  patterns of `match`
     gradient    RL3xx  derivatives

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...diagnostics.catalogue.types import NumberOutOfRange
+from ...diagnostics.catalogue.dtypes import NumberOutOfRange
 from ...ir.calls.attributes import bind_attrs
 from ...ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
 from ...ir.own_sizes import closed, has_own_sizes

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ...diagnostics.catalogue.dtypes import Cast, MixedWidths
 from ...diagnostics.catalogue.layouts import Conversion, LayoutMismatch
 from ...diagnostics.catalogue.lists import MixedElements
 from ...diagnostics.catalogue.patterns import AlternativesMismatch
 from ...diagnostics.catalogue.types import (
     ArgumentMismatch,
-    Cast,
     ConditionMismatch,
     LoopMismatch,
-    MixedWidths,
     NotStatic,
     OperatorMismatch,
     UnpackMismatch,

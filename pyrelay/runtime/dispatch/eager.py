@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from ...diagnostics.catalogue.call import WrongCall
-from ...diagnostics.catalogue.types import Cast, OperatorMismatch
+from ...diagnostics.catalogue.dtypes import Cast
+from ...diagnostics.catalogue.types import OperatorMismatch
 from ...diagnostics.diagnostic import CheckError, RunError
 from ...diagnostics.source import NOWHERE
 from ...ir.calls.attributes import WrongAttribute
