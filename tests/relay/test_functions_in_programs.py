@@ -20,6 +20,9 @@ def @power(%x: float32, %n: int64) -> float32 {{
 def @squared(%x: {VECTOR}) {{ %x * %x }}
 def @twice(%f: fn ({VECTOR}) -> {VECTOR}, %x: {VECTOR}) {{ sum(%f(%f(%x))) }}
 def @same[A](%x: A) -> A {{ %x }}
+def @opened(%way: Way, %x: float32) -> float32 {{
+  match (%way) {{ Up => {{ %x }}, Down(%by) => {{ %by * %by * %x }} }} }}
+def @down(%by: float32) {{ Down(%by) }}
 def @counted(%x: float32) -> float32 {{
   @foldl(fn (%a: float32, %b: float32) -> float32 {{ %a + %b }}, 0f,
          @map(fn (%c: float32) {{ %c * %x }}, Cons(%x, Cons(2f, Nil)))) }}
@@ -27,6 +30,11 @@ def @any(%x: Tensor[(?), float32]) {{ %x + %x }}
 """)
 scaled, power, squared = MODULE["scaled"], MODULE["power"], MODULE["squared"]
 twice, same, counted, of_any = (MODULE[n] for n in ("twice", "same", "counted", "any"))
+opened, down = MODULE["opened"], MODULE["down"]
+twice_opened = relay.specialise(opened, x=2.0)
+other_down = relay.parse(f"{HEADER} type Way {{ Down(float32) }} def @down() {{ Down(1f) }}")[
+    "down"
+]
 X = torch.tensor([0.5, -1.0, 2.0])
 
 
@@ -72,6 +80,45 @@ def test_a_function_is_passed_as_a_value_and_mapped_over_a_batch() -> None:
     torch.testing.assert_close(slopes, 3 * X**2)
     once = 0.5 * 0.5 + 2 * 0.5
     torch.testing.assert_close(value, torch.tensor(once * once + 2 * once))
+
+
+@relay
+def through_data(by: Float, x: Float) -> Float:
+    return opened(down(by), x) + twice_opened(down(by * 2.0))
+
+
+def test_functions_of_one_text_share_its_data() -> None:
+    @relay
+    def made(by: Float):
+        return [down(by), down(by + 1.0)]
+
+    assert through_data(3.0, 1.0) == 9.0 + 72.0
+    assert relay.grad(through_data)(3.0, 1.0) == (6.0 + 48.0, 9.0)
+    first, second = made(3.0)
+    way = MODULE.classes["Down"]
+    assert (first, second) == (way(torch.tensor(3.0)), way(torch.tensor(4.0)))
+    assert opened(first, 1.0) == 9.0
+    assert relay.grad(opened, wrt="way")(first, 1.0) == way(torch.tensor(6.0))
+
+
+def test_data_of_other_texts_differ() -> None:
+    @relay
+    def wrong(x: Float) -> Float:
+        return opened(other_down(), x)
+
+    with pytest.raises(CheckError, match="RL202"):
+        wrong.check()
+
+
+def test_what_is_left_of_a_program_is_mentioned_again() -> None:
+    left = relay.specialise(through_data, x=1.0)
+    kept = relay.specialise(opened)
+
+    @relay
+    def again(by: Float) -> Float:
+        return left(by) + kept(down(by), 1.0)
+
+    assert again(3.0) == 81.0 + 9.0
 
 
 def test_a_size_that_a_text_leaves_open_is_that_of_the_argument() -> None:

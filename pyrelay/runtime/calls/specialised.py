@@ -16,7 +16,7 @@ from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NameOfOption, NoSuchParameter, NotFixed
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Rule, Var, type_of
+from ...ir.expr import Constant, Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
 from ...ir.types import ITERABLE, RefType, Type, subtypes
@@ -122,10 +122,8 @@ class Specialised(Inspected):
     @cached_property
     def __relay__(self) -> Residual:
         """The function as programs see it that mention it."""
-        known = self._data.representations.items()
-        classes = {n: r.classes for n, r in known if isinstance(r, Instances)}
         fixed = tuple(None if t.requires_grad else constant_of(t) for t in self._tensors)
-        return Residual(self.__name__, self._given, self._entry_name, classes, fixed)
+        return residual_of(self.__name__, self._given, self._entry_name, self._data, fixed)
 
     @cached_property
     def program(self) -> Program:
@@ -239,6 +237,21 @@ def with_fixed(
     left = residual_at(name, program, parameters, values, fast_math=bool(fast_math))
     module, entry, data, kept = left
     return Specialised(name, module, entry, data, tuple(kept.values()))
+
+
+def residual_of(
+    name: str,
+    module: Module,
+    entry: str,
+    data: UserData,
+    fixed: tuple[Constant | None, ...] = (),
+) -> Residual:
+    """Return a function with a program of its own as programs see it that mention it."""
+    known = data.representations.items()
+    forms = {n: r for n, r in known if isinstance(r, Instances) and n in module.adts}
+    classes = {n: r.classes for n, r in forms.items() if not r.of_text}
+    made = {n: tuple(zip(r.classes, r.names, strict=True)) for n, r in forms.items() if r.of_text}
+    return Residual(name, module, entry, classes, fixed, made)
 
 
 def signature_by_names(params: Sequence[Var]) -> inspect.Signature:

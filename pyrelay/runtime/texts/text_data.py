@@ -26,7 +26,8 @@ def data_of(module: Module) -> UserData:
             continue
         names = [field_names(c) for c in adt.constructors]
         pairs = zip(adt.constructors, names, strict=True)
-        made[adt.name] = Instances.of([_class(adt.name, c.name, n) for c, n in pairs], names)
+        classes = [_class(adt.name, c.name, n) for c, n in pairs]
+        made[adt.name] = Instances.of(classes, names, of_text=True)
     return UserData(made, {})
 
 

@@ -40,7 +40,7 @@ from ..border.places import Parameter
 from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..calls.compiled import CacheInfo
 from ..calls.describing import may_join
-from ..calls.specialised import Specialised, signature_by_names, with_fixed
+from ..calls.specialised import Specialised, residual_of, signature_by_names, with_fixed
 from ..compile.derived import derive, pullback_of
 from ..compile.program import Program
 from ..compile.show import Inspected
@@ -269,7 +269,7 @@ class ModuleFunction(Inspected):
         if self._opened.is_open:
             return None
         typed = reached(self.program.typed, self._entry_name)
-        return Residual(self.__name__, typed, self._entry_name, {}, ())
+        return residual_of(self.__name__, typed, self._entry_name, self._data)
 
     @property
     def source_text(self) -> str:

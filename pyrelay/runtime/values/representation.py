@@ -91,9 +91,13 @@ class Instances:
     makers: tuple[Maker, ...]
     readers: tuple[Callable[[Any], tuple[Any, ...]], ...]
     tags: Mapping[type, int]
+    of_text: bool
+    """Whether the classes were made for a data type of a text."""
 
     @staticmethod
-    def of(classes: Sequence[type], names: Sequence[tuple[str, ...]]) -> Instances:
+    def of(
+        classes: Sequence[type], names: Sequence[tuple[str, ...]], *, of_text: bool = False
+    ) -> Instances:
         """Return the representation by classes, with the names of their fields in order."""
         return Instances(
             tuple(classes),
@@ -101,6 +105,7 @@ class Instances:
             tuple(maker(c, n) for c, n in zip(classes, names, strict=True)),
             tuple(reader(n) for n in names),
             {c: tag for tag, c in enumerate(classes)},
+            of_text,
         )
 
     def construct(self, tag: int, fields: Sequence[Any]) -> Any:
@@ -164,7 +169,8 @@ class UserData:
         made: dict[str, Representation] = {}
         for name, found in types.items():
             classes = [c.cls for c in found.constructors]
-            made[name] = Instances.of(classes, [c.field_names for c in found.constructors])
+            names = [c.field_names for c in found.constructors]
+            made[name] = Instances.of(classes, names, of_text=found.of_text)
         return UserData(made, {n: t.numbers for n, t in types.items()})
 
 

@@ -43,6 +43,7 @@ from ...ir.types import (
 from ...operators.host.stream import STREAM_DATA
 from ...prelude.library import OPTION
 from ...prelude.names import CONSTRUCTORS
+from ..source.residual import Made
 from ..source.scope import MISSING, Guard
 from ..source.unions import (
     Member,
@@ -88,8 +89,13 @@ class DataConstructor:
 def _of_prelude(cls: type) -> DataConstructor:
     """Return the constructor that a class of the prelude is."""
     known = CONSTRUCTORS[cls]
-    fields = tuple(Field(n, Any, MISSING, keyword_only=False) for n in known.fields)
+    fields = tuple(map(_any_field, known.fields))
     return DataConstructor(known.adt, known.name, cls, fields)
+
+
+def _any_field(name: str) -> Field:
+    """Return a field of a class whose annotations do not say what it holds."""
+    return Field(name, Any, MISSING, keyword_only=False)
 
 
 @final
@@ -103,6 +109,8 @@ class DataType:
     constructors: tuple[DataConstructor, ...]
     numbers: tuple[tuple[Numbers, ...], ...] = ()
     """Where in the fields of each constructor numbers are Python's own."""
+    of_text: bool = False
+    """Whether the classes were made for a data type of a text."""
 
     def constructor(self, cls: type) -> DataConstructor:
         """Return the constructor that a member is."""
@@ -148,6 +156,21 @@ class DataTypes:
         except NotData as error:
             self._report(error.problem(span))
             return None
+
+    def adopted(self, adt: AdtDef, made: Made) -> str:
+        """Return the name here of a data type that a text defines, which has made its classes."""
+        members = tuple(Member(cls, ()) for cls, _ in made)
+        union = Union(adt.name, members, (), (), {}, adt)
+        if union.key not in self._types:
+            name = self._names.fresh(adt.name)
+            constructors = tuple(
+                DataConstructor(name, c.name, cls, tuple(map(_any_field, fields)))
+                for c, (cls, fields) in zip(adt.constructors, made, strict=True)
+            )
+            numbers = tuple((None,) * len(c.fields) for c in constructors)
+            whole = DataType(name, union, adt.type_params, constructors, numbers, of_text=True)
+            self._types[union.key] = whole
+        return self._types[union.key].name
 
     def define_own_sizes(self, ty: Type, span: Span) -> None:
         """Define the types of tensors with sizes of their own that a type mentions."""

@@ -39,8 +39,11 @@ def _linked(cx: Context, residual: Residual, span: Span) -> str:
         for cls in classes:
             constructor = cx.constructor(cls, span)
             names[name] = name if constructor is None else constructor.adt
-    own = [n for n in module.adts if n not in names]
-    names |= {n: program.data.fresh_name(n) for n in own}
+    for name, made in residual.made.items():
+        names[name] = program.data.adopted(module.adts[name], made)
+    names |= {n: program.data.fresh_name(n) for n in module.adts if n not in names}
+    known_here = {*known.adts, *program.data.adts}
+    own = [n for n in module.adts if names[n] not in known_here]
     taken = Module(dict(module.functions), {n: module.adts[n] for n in own})
     added = rename(taken, names.__getitem__)
     program.functions.update(added.functions)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, field
+from typing import TypeAlias, final
 
 from ...ir.expr import Constant, Function
 from ...ir.module import Module
+
+Made: TypeAlias = Sequence[tuple[type, tuple[str, ...]]]
+"""The classes of the constructors of a data type, with the names of their fields."""
 
 
 @final
@@ -16,7 +19,8 @@ class Residual:
     """A function with a program of its own, which programs that mention it take over.
 
     `classes` are the users' classes of its data types. `fixed` are the arguments for its last
-    parameters, None for one that a program cannot contain.
+    parameters, None for one that a program cannot contain. `made` are the classes that were made
+    for the data types of a text.
     """
 
     name: str
@@ -24,6 +28,7 @@ class Residual:
     entry: str
     classes: Mapping[str, Sequence[type]]
     fixed: tuple[Constant | None, ...]
+    made: Mapping[str, Made] = field(default_factory=dict[str, Made])
 
     @property
     def function(self) -> Function:
