@@ -161,7 +161,7 @@ def test_a_member_means_its_union(annotation: Any, shown: str) -> None:
     ],
 )
 def test_none_in_a_union_makes_the_optional(annotation: Any, inside: str) -> None:
-    assert read(annotation) == f"Option[{inside}]"
+    assert read(annotation) == f"{inside} | None"
 
 
 def test_a_class_alone_is_a_record_with_defaults() -> None:
@@ -176,7 +176,7 @@ def test_a_parameter_in_a_shape_is_a_dim_and_other_sizes_are_free() -> None:
 
 def test_mutual_recursion_defines_both() -> None:
     assert definitions(Block) == [
-        "Block[] = Block(Expr, Option[Block])",
+        "Block[] = Block(Expr, Block | None)",
         "Expr[] = Number(Int) | Let(Expr, Block)",
     ]
 
