@@ -65,9 +65,7 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 def test_a_file_has_at_most_500_lines_and_says_what_it_is() -> None:
     for path in SOURCES:
-        # a family of the catalogue is a list of small classes, read one at a time
-        limit = 800 if path.parent.name == "catalogue" else 500
-        assert len(text_of(path).splitlines()) <= limit, name_of(path)
+        assert len(text_of(path).splitlines()) <= 500, name_of(path)
         assert ast.get_docstring(tree_of(path)), f"{name_of(path)} has no docstring"
 
 

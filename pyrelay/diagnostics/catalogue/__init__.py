@@ -1,22 +1,27 @@
 """All mistakes pyrelay can name, one file per family.
 
-    language    RL1xx  Python that is not the language, sources
-    names       RL1xx  names that mean nothing where they stand
-    captures    RL1xx  objects from outside that cannot be used
-    signatures  RL1xx  annotations, and calls that do not fit
-    sites       RL1xx  mentions of models
-    data        RL15x  data types that users define
-    lists       RL17x  lists
-    types       RL2xx  types and shapes
-    dtypes      RL2xx  dtypes
-    sizes       RL2xx  sizes
-    patterns    RL2xx  patterns of `match`
-    gradient    RL3xx  derivatives
-    model       RL4xx  models and their parameters
-    run         RL5xx  failures while a program runs
-    call        RL55x  calls of compiled functions from scripts
-    dispatch    RL58x  implementations of operators
-    text        RL6xx  the IR's text form
+    language     RL1xx  Python that is not the language, sources
+    names        RL1xx  names that mean nothing where they stand
+    captures     RL1xx  objects from outside that cannot be used
+    signatures   RL1xx  annotations, and calls that do not fit
+    sites        RL1xx  mentions of models
+    data         RL15x  data types that users define
+    lists        RL17x  lists
+    types        RL2xx  types and shapes
+    dtypes       RL2xx  dtypes
+    undetermined RL2xx  types that cannot be inferred
+    sizes        RL2xx  sizes
+    patterns     RL2xx  patterns of `match`
+    layouts      RL23x  layouts of images
+    gradient     RL3xx  derivatives
+    batching     RL32x  functions mapped over a batch
+    derivatives  RL34x  derivatives that users write
+    specialise   RL35x  fixed arguments of functions
+    model        RL4xx  models and their parameters
+    run          RL5xx  failures while a program runs
+    call         RL55x  calls of compiled functions from scripts
+    dispatch     RL58x  implementations of operators
+    text         RL6xx  the IR's text form
 
 An entry is a frozen dataclass whose fields are what happened, whose `diagnostic()` says it, and
 whose docstring explains it. Callers import entries from their family's file; `entries` finds them
