@@ -16,6 +16,7 @@ from .cse import share
 from .dce import remove_dead
 from .fold import fold
 from .inline import inline
+from .local_shadows import with_local_shadows
 from .promote_refs import promote_refs
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def simplify(
     for _ in range(MAX_ROUNDS):
         before = module
         module = inline(module, entry)
-        module = promote_refs(module)
+        module = promote_refs(with_local_shadows(module))
         module = fold(module, evaluate, opaque)
         module = share(module)
         module = remove_dead(module, entry)
