@@ -71,8 +71,9 @@ class _Forms:
                     for table in self._fields(tables):
                         param, numbers, _ = self._fields(table)
                         yield from self._form(param, f"{_count(numbers)} rows", True)
-                case Call(callee, (param, grad, *_)) if callee in STEPS:
-                    yield from self._form(param, *self._of(grad))
+                case Call(callee, (param, grad, *_), attrs) if callee in STEPS:
+                    is_table = bool(attrs.get("by_rows"))
+                    yield from self._form(param, *self._of(grad, is_table=is_table))
                 case _:
                     pass
 
@@ -107,8 +108,9 @@ class _Forms:
             made = self._known.get(ref)
         return ref.name if isinstance(ref, Var) else "model"
 
-    def _of(self, grad: Expr) -> tuple[str, bool]:
-        """Return the form of a gradient, and whether it has rows of a table."""
+    def _of(self, grad: Expr, *, is_table: bool = False) -> tuple[str, bool]:
+        """Return the form of a gradient, and whether it has rows of a table, as that of a parameter
+        that is one has."""
         pair = self._fields(grad)
         if pair:
             _, second = pair
@@ -122,12 +124,13 @@ class _Forms:
                 )
             )
         parts = cotangent(grad, self._known, self._counts)
+        places = ", ".join(dict.fromkeys(map(self._place, parts.rest)))
         if not parts.rows:
-            return "dense", False
+            is_known = is_table and places
+            return f"dense: rows are added up at {places}" if is_known else "dense", is_table
         if not parts.rest:
             return "dense: a table of few rows, or one that the update replaces as a whole", True
-        places = [self._place(atom) for atom in parts.rest]
-        return f"dense: the whole table is read at {', '.join(dict.fromkeys(places))}", True
+        return f"dense: the whole table is read at {places}", True
 
     def _place(self, atom: Expr) -> str:
         made = self._known.get(atom)

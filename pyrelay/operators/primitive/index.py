@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _INT: Final = ("int", 0)
 _ROW: Final = (("int", 0),)
+_WHOLE: Final = ("slice", None, None, None)
 _MATRIX: Final = TensorSpec((4, 3))
 
 
@@ -90,11 +91,30 @@ def _index_grad(p: Pullback) -> Value:
     """Return the cotangent of what is indexed; for rows of a table by their numbers that of an
     embedding, whose updates touch these rows alone."""
     table, indices, spec = p.args[0], p.args[1], p.attrs["spec"]
-    if spec == _ROW:
-        numbers = indices[0]
-        if numbers.rank and numbers.dtype.kind is DTypeKind.INT:
-            return rows_grad(p.g, from_start(numbers, table.shape[0]), table)
-    return index_accumulate(zeros_of(table), indices, p.g, spec=spec)
+    if not _has_rows(indices, spec):
+        return index_accumulate(zeros_of(table), indices, p.g, spec=spec)
+    numbers, rows = indices[0], p.g
+    if any(part != _WHOLE for part in spec[1:]):
+        empty = p.g.builder.zeros(TensorType((*numbers.shape, *table.shape[1:]), table.dtype))
+        others = [indices[i] for i in range(1, len(fields(indices)))]
+        within = (*(_WHOLE,) * numbers.rank, *map(_before, spec[1:]))
+        rows = index_accumulate(empty, p.g.builder.tuple(others), p.g, spec=within)
+    return rows_grad(rows, from_start(numbers, table.shape[0]), table)
+
+
+def _has_rows(indices: Value, spec: Sequence[tuple[Any, ...]]) -> bool:
+    """Return whether an index takes rows by a tensor of their numbers, and of each the same."""
+    if spec[:1] != _ROW or any(part[0] not in ("int", "slice") for part in spec):
+        return False
+    numbers, *others = (indices[part[1]] for part in spec if part[0] == "int")
+    if any(isinstance(o.ty, TensorType) and o.rank for o in others):
+        return False
+    return bool(numbers.rank) and numbers.dtype.kind is DTypeKind.INT
+
+
+def _before(part: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a part of an index where there is one index less."""
+    return ("int", part[1] - 1) if part[0] == "int" else part
 
 
 def from_start(numbers: Value, count: Dim) -> Value:

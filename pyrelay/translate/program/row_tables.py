@@ -149,4 +149,6 @@ def _tables(node: Expr) -> Iterator[Expr]:
 
 
 def _is_rows(spec: object) -> bool:
-    return isinstance(spec, tuple) and [part[0] for part in spec] == ["int"]
+    if not isinstance(spec, tuple) or not spec:
+        return False
+    return spec[0][0] == "int" and all(part[0] in ("int", "slice") for part in spec)

@@ -68,6 +68,12 @@ def by_column(ids: Tensor[Int, (N,)]) -> Float:
 
 
 @relay_model
+def within(ids: Tensor[Int, (N,)]) -> Float:
+    table = relay.param((500, 4, 3))
+    return relay.tanh(table[ids, 1:3, -1] * table[ids - 3, :2][:, :, 0]).sum()
+
+
+@relay_model
 def taken(ids: Tensor[Int, (N,)]) -> Float:
     table = relay.param((500, 3))
     return relay.tanh(relay.take(table, ids - 2) * relay.take(table, ids)).sum()
@@ -124,6 +130,9 @@ CASES = {
     "cells": Case(cells, lambda ids, t, w, b: _looped(t, ids, w, b)),
     "gathered": Case(gathered, lambda ids, t: torch.tanh(t[ids]).sum()),
     "by column": Case(by_column, lambda ids, t: torch.tanh(t.gather(0, _columns(ids))).sum()),
+    "within": Case(
+        within, lambda ids, t: torch.tanh(t[ids, 1:3, -1] * t[ids - 3, :2][:, :, 0]).sum()
+    ),
     "taken": Case(taken, lambda ids, t: torch.tanh(t.take(ids - 2) * t.take(ids)).sum()),
     "helped": Case(helped, lambda ids, t: torch.tanh(t[ids]).sum() + torch.tanh(t[ids // 2]).sum()),
     "places": Case(places, lambda ids, t: torch.tanh((t[ids] * t[ids - 1] + t[ids]) * t[2]).sum()),

@@ -9,7 +9,7 @@ import torch
 
 from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
 
-N = Dim("N")
+M, N = Dim("M"), Dim("N")
 
 
 @relay_model
@@ -55,6 +55,36 @@ def test_each_gradient_is_rows_or_dense_for_a_reason(function: Any, lowering: st
     assert tied.endswith("dense: the whole table is read at line 20")
     assert weight.endswith(("dense", "dense, as two factors"))
     assert bias.endswith("dense")
+
+
+@relay_model
+def looked_up(ids: Tensor[Int, (N,)]) -> Tensor[Float, (N, 4)]:
+    return relay.tanh(relay.embedding(ids, num_embeddings=500, embedding_dim=4))
+
+
+@relay
+def looked_up_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return (looked_up(ids) ** 2).sum()
+
+
+@relay
+def accumulated(
+    model: Model[looked_up], optimizer: Optimizer, batches: Tensor[Int, (M, N)]
+) -> Float:
+    total = relay.grad(model, looked_up_loss, (batches[0],))
+    for ids in batches[1:]:
+        total = total + relay.grad(model, looked_up_loss, (ids,))
+    relay.update_model_params(model, total, optimizer=optimizer)
+    return total.norm()
+
+
+@pytest.mark.parametrize("lowering", ["c", "torch"])
+def test_a_table_whose_rows_a_loop_adds_up_has_a_dense_gradient(lowering: str) -> None:
+    model = relay.create_model(looked_up, seed=0)
+    with options(lowering=lowering):
+        accumulated(model, relay.optim.adam(lr=0.1), torch.tensor([[1, 2], [2, 3], [4, 5]]))
+        text = accumulated.explain().partition("updates take gradients as\n")[2]
+    assert "(500, 4)]  dense: rows are added up at line " in text.splitlines()[0]
 
 
 def test_nothing_is_said_where_no_gradient_is_rows() -> None:

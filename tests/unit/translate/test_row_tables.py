@@ -68,7 +68,13 @@ def elements(ids: Tensor[Int, (N, 3)]) -> Float:
     return relay.gather(table, 0, ids).sum() + relay.take(table, ids).sum()
 
 
-TABLES = [through_functions, through_recursion, in_itself, elements]
+@relay_model
+def within(ids: Tensor[Int, (N,)]) -> Float:
+    table = relay.param((500, 3))
+    return table[ids, :].sum() + table[ids, 1].sum() + table[ids, 1:].sum()
+
+
+TABLES = [within, through_functions, through_recursion, in_itself, elements]
 
 
 @relay_model
@@ -84,11 +90,17 @@ def returned(ids: Tensor[Int, (N,)]) -> Float:
 
 
 @relay_model
+def columns(ids: Tensor[Int, (N,)]) -> Float:
+    table = relay.param((500, 3))
+    return table[ids].sum() + table[:, 1].sum()
+
+
+@relay_model
 def never_read(ids: Tensor[Int, (N,)]) -> Float:
     return unused(relay.param((500, 3)), ids)
 
 
-OTHERS = [read_as_a_whole, returned, never_read]
+OTHERS = [columns, read_as_a_whole, returned, never_read]
 
 
 def is_table(model: Any) -> list[bool]:
