@@ -64,7 +64,7 @@ def _proc_cpuinfo() -> Mapping[str, str]:
 
 
 def _sysctl() -> Mapping[str, str]:
-    """Return what macOS says of the processor."""
+    """Return the description of the processor by macOS."""
     try:
         done = subprocess.run(
             ["sysctl", "machdep.cpu"], capture_output=True, text=True, timeout=10, check=True

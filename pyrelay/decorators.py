@@ -264,7 +264,7 @@ if TYPE_CHECKING:
 
             @classmethod
             def diff(cls, before: str, after: str) -> str:
-                """Return what changed between two stages, as a unified diff."""
+                """Return the difference of two stages, as a unified diff."""
                 ...
 
         def relay_model(function: Callable[P, R]) -> type[ModelDefinition[P, R]]:

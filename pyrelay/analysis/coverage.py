@@ -130,7 +130,7 @@ class _Walk:
         self._budget = BUDGET + PER_PATTERN * size
 
     def coverage(self) -> Coverage:
-        """Return what the clauses cover."""
+        """Return the coverage of the clauses."""
         rows = tuple((i, self._asked(_ROOT, c.pattern)) for i, c in enumerate(self._clauses))
         pending = [_Matrix(rows, None)]
         while pending and self._budget > 0:

@@ -56,7 +56,7 @@ class _Gathered:
     has_type_variables: bool = False
 
     def summary(self) -> Summary:
-        """Return what the function takes from outside."""
+        """Return the free names of the function."""
         return Summary(
             tuple(v for v in self.used if v not in self.bound),
             tuple(self.sizes),

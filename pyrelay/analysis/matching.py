@@ -28,7 +28,7 @@ class Matching:
         self.types: Final[dict[str, Type]] = {}
 
     def arg(self, param: TypeParam) -> Type | Dim | None:
-        """Return what a type parameter is, if it was met."""
+        """Return the type of a type parameter, if it was met."""
         return (self.dims if isinstance(param, DimVar) else self.types).get(param.name)
 
     def match(self, declared: Type, actual: Type) -> None:

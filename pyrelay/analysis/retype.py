@@ -55,11 +55,11 @@ class TypeChange(Protocol):
         ...
 
     def __call__(self, ty: Type) -> Type:
-        """Return what a type becomes."""
+        """Return the replacement of a type."""
         ...
 
     def dim(self, dim: Dim) -> Dim:
-        """Return what a dim becomes."""
+        """Return the replacement of a dim."""
         ...
 
 
@@ -78,7 +78,7 @@ class Retyping:
         """The copies of the variables seen so far; what is put here beforehand is used."""
 
     def type(self, ty: Type | None) -> Type | None:
-        """Return what a type becomes."""
+        """Return the replacement of a type."""
         if ty is None or self._is_empty:
             return ty
         found = self._types.get(ty)
@@ -87,7 +87,7 @@ class Retyping:
         return found
 
     def attr(self, value: Any) -> Any:
-        """Return what an attribute becomes."""
+        """Return the replacement of an attribute."""
         return map_nested(value, self._dim)
 
     def _dim(self, value: Any) -> Any:

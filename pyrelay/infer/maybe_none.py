@@ -52,7 +52,7 @@ class Sources:
 
 
 def sources_of(solver: Solver, stuck: Iterable[Constraint]) -> Sources:
-    """Return what waiting constraints will fill open types with."""
+    """Return the types that waiting constraints will fill open types with."""
     flows: dict[TypeHole, list[Type]] = {}
     computed: set[TypeHole] = set()
     for each in stuck:

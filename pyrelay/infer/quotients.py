@@ -85,7 +85,7 @@ def refuse_remainder(difference: Dim) -> None:
 
 
 def equation_text(difference: Dim) -> str:
-    """Return what a dim that is 0 states: the part with holes, named, equals the rest."""
+    """Return the equation that a zero dim states: the part with holes, named, equals the rest."""
     names: dict[int, Dim] = {}
     free = (n for n in ascii_lowercase if n not in difference.names())
 

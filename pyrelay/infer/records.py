@@ -41,7 +41,7 @@ def with_own_sizes(
 
 
 def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[str, AdtDef]) -> Expr:
-    """Return what an attribute of a value means. Raises Stuck while its type is not known,
+    """Return the expression for an attribute of a value. Raises Stuck while its type is not known,
     Clash."""
     name, span = str(call.call.attrs["name"]), call.call.span
     ty = solver.shallow(call.types[0])

@@ -39,7 +39,8 @@ _Callee: TypeAlias = "str | Function"
 
 
 def own_effect(expr: Expr) -> Effect:
-    """Return what a node itself may do: not what its operands do, nor what it calls."""
+    """Return the effects of a node itself, without those of its operands and of functions it
+    calls."""
     match expr:
         case Call(Op(effect=effect)):
             return effect
@@ -80,7 +81,7 @@ class Effects:
         return self._summaries[function].effect
 
     def of(self, expr: Expr) -> Effect:
-        """Return what evaluating an expression may do; for a function that is nothing."""
+        """Return the effects of evaluating an expression; a function has none."""
         stack: list[tuple[Expr, tuple[Expr, ...] | None]] = [(expr, None)]
         while stack:
             node, inside = stack.pop()

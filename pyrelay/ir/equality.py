@@ -248,7 +248,7 @@ class _Stream:
         return tuple(found)
 
     def _data(self, value: Any) -> Iterator[_Work]:
-        """Return what an attribute or a field consists of, nested tuples opened."""
+        """Return the parts of an attribute or a field, nested tuples opened."""
         pending: list[Any] = [value]
         while pending:
             item = pending.pop()

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Return what stands in a value that is no tuple, left to right."""
+    """Return the parts of a value that are no tuples, left to right."""
     pending = [value]
     while pending:
         current = pending.pop()

@@ -105,7 +105,7 @@ class Rewriter:
         return [*guard, (yield self.body(clause.body))]
 
     def atom(self, atom: Expr) -> Expr:
-        """Return what stands for an atom."""
+        """Return the replacement of an atom."""
         return self.atoms.get(atom, atom)
 
     def let(self, var: Var, atom: Expr, code: BlockBuilder) -> None:

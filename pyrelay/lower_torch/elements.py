@@ -131,7 +131,7 @@ class TorchElements(TorchScalars):
                 return a // b if kind == "floordiv" else a % b
 
     def number(self, coordinate: Dim, /) -> TorchValue:
-        """Return what a coordinate is, as integers."""
+        """Return the value of a coordinate, as integers."""
         return self.value(coordinate)
 
     def constant(self, value: float, dtype: DType, /) -> TorchValue:

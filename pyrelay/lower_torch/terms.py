@@ -120,7 +120,7 @@ def leaf(make: Callable[[], ast.expr], form: Form, dtype: DType | None = None) -
 
 
 def form_of(ty: Type) -> Form:
-    """Return what is known at compile time of any run-time value of a type."""
+    """Return the form that run-time values of a type have."""
     match ty:
         case SizeType():
             return Form.NUMBER

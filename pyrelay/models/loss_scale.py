@@ -32,7 +32,7 @@ class LossScale:
         return loss * self.scale
 
     def inverse(self) -> Float:
-        """Return what scaled losses and their gradients are multiplied by."""
+        """Return the factor of scaled losses and their gradients."""
         return 1.0 / self.scale
 
     def adjusted(self, finite: Bool) -> LossScale:

@@ -44,7 +44,7 @@ TYPES: Final[dict[type, str]] = {List: LIST, Option: OPTION, Rose: TREE, Nat: NA
 
 
 def library_value(value: object) -> LibraryValue | None:
-    """Return what a Python object is of the prelude; None if it is nothing of it."""
+    """Return the prelude's meaning of a Python object; None if it has none."""
     if isinstance(value, type):
         return CONSTRUCTORS.get(value)
     found = getattr(value, "__relay__", None)

@@ -126,7 +126,7 @@ def _says_half(attrs: Mapping[str, Any]) -> bool:
 
 
 def _hyper(e: Emit, weight: Expr, attrs: Any) -> dict[str, Any]:
-    """Return what a convolution says of its weight; what it leaves out is read off the weight."""
+    """Return the facts that a convolution states of its weight; others are read off the weight."""
     channels, kernel = attrs["channels"], attrs["kernel_size"]
     if channels is None and kernel is None:
         return {}

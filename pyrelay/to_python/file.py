@@ -302,7 +302,7 @@ class File:
     # The text
 
     def head(self) -> str:
-        """Return what stands above the functions: imports, sizes, constants."""
+        """Return the head of the file: imports, sizes, constants."""
         classes = [g for adt in self._module.adts.values() for g in self._classes(adt)]
         body: list[ast.stmt] = []
         for name, kept in self._dims.items():

@@ -15,7 +15,7 @@ from ...prelude.library import OPTION
 
 
 def inner_of(ty: Type) -> Type | None:
-    """Return what an optional is an optional of; None for any other type."""
+    """Return the content type of an optional; None for any other type."""
     if isinstance(ty, AdtType) and ty.name == OPTION:
         (inner,) = ty.args
         assert not isinstance(inner, Dim)

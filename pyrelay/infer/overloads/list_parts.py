@@ -53,7 +53,7 @@ def _list_of(elements: Sequence[Pattern], span: Span) -> Pattern:
 
 
 def _failure(length: str, elements: int, names: int, span: Span) -> Expr:
-    """Return what stops the program at a list of another length."""
+    """Return the code that stops the program at a list of another length."""
     noun = "element" if elements == 1 else "elements"
     each = "name" if names == 1 else "names"
     message = f"a list of {length} {noun} cannot be unpacked into {names} {each}"

@@ -250,7 +250,7 @@ class Grouping:
                 return
 
     def _homes(self, look: Look) -> dict[Cluster, None]:
-        """Return what must be evaluated before a value."""
+        """Return the values that must be evaluated before a value."""
         found: dict[Cluster, None] = {}
         for leaf in look.own:
             for before in (self.home_of(leaf), self._writer(leaf)):

@@ -79,7 +79,7 @@ def item_of(var: Var, value: Expr) -> Item:
 
 
 def role_of(var: Var, value: Expr) -> Role:
-    """Return what a binding in A-normal form is."""
+    """Return the kind of a binding in A-normal form."""
     match value:
         case Call(Op() as op):
             return _role_of_call(op, var, value)

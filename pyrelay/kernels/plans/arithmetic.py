@@ -59,7 +59,7 @@ def lowest(dtype: DType) -> float:
 
 
 def highest(dtype: DType) -> float:
-    """Return what no element of the dtype is above."""
+    """Return the upper bound of the elements of the dtype."""
     return math.inf if is_float(dtype) else _RANGES[dtype][1]
 
 

@@ -105,7 +105,8 @@ class KernelCode:
 
 
 def kernel_name(function: Function, reserved: Collection[str], suffix: str = "") -> str:
-    """Return what profilers call a kernel: its function's own name, or those of what it gives."""
+    """Return the name of a kernel in profilers: its function's own name, or those of its
+    results."""
     given = [r.name for r in results_of(function.body) if isinstance(r, Var)]
     name = _ascii(function.name or "_".join(["kernel", *given[:_NAMED]])) + suffix
     return f"{name}_kernel" if name in reserved else name

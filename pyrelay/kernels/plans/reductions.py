@@ -124,7 +124,7 @@ def part_identities(reduction: Reduction) -> tuple[float, ...]:
 
 
 def identity(reduction: Reduction) -> float:
-    """Return what changes nothing when it is combined."""
+    """Return the neutral element of the combination."""
     match reduction.reduced.combine:
         case "add" | "mean":
             return 0.0 if is_float(reduction.dtype) else 0

@@ -302,7 +302,7 @@ class NumberWriter:
                 raise NotInC(f"it calls `{_name(self._call)}`, and C has no `{op}` of integers")
 
     def _compared(self, term: Term, given: Sequence[Text]) -> Text:
-        """Return what one comparison with another operand, or with 0, decides."""
+        """Return the outcome that one comparison with another operand, or with 0, decides."""
         first, *rest = (self._atom(t, number_name(self._operating(term))) for t in given)
         match term.op:
             case "least":

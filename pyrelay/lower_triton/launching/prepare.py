@@ -106,7 +106,7 @@ class Preparing:
         return [Launch(kernel, config, grid, started) for config, grid in pairs]
 
     def question(self, kernels: Sequence[Kernel]) -> Question:
-        """Return what the choice of how to run kernels depends on."""
+        """Return the key of the choice of how to run kernels."""
         found: list[int] = []
         for kernel in kernels:
             for argument in kernel.arguments:

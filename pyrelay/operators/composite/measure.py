@@ -84,7 +84,7 @@ def _norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 
 
 def _freedom(x: Value, attrs: Mapping[str, Any]) -> Value | float:
-    """Return what the sum of squared deviations is divided by, which may be 0 or negative."""
+    """Return the divisor of the sum of squared deviations, which may be 0 or negative."""
     total, correction = count(x, attrs["dim"]), _correction(attrs)
     if total.constant is not None:
         return float(total.constant - correction)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def divisor(value: Any) -> Any:
-    """Return what a pool divides sums by. Raises TypeError."""
+    """Return the divisor of the sums of a pool. Raises TypeError."""
     found = kinds.size(value)
     if found == 0:
         raise TypeError("a sum is divided by it")

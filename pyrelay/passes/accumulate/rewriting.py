@@ -270,7 +270,7 @@ class _Entrance(Rewriter):
         self._defined: Final = definitions(function)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return what becomes of a call of the group; anything else is walked through."""
+        """Return the replacement of a call of the group; anything else is walked through."""
         if not isinstance(expr, Call) or not isinstance(expr.callee, GlobalVar):
             return (yield from super().node(expr, code))
         function = self._deferral.group.get(expr.callee.name)

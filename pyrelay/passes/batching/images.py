@@ -65,7 +65,7 @@ def _as_channels(value: Value, count: Dim) -> Value:
 
 
 def _from_channels(value: Value, count: Dim, wanted: Type) -> Value:
-    """Return what `_as_channels` undoes."""
+    """Return the inverse of `_as_channels`."""
     assert isinstance(wanted, TensorType)
     batch, channels, *rest = wanted.shape
     return value.reshape(batch, count, channels, *rest).transpose(0, 1)

@@ -57,7 +57,7 @@ class Program:
         return value
 
     def summary(self, function: Function) -> Summary:
-        """Return what a function of the source takes from around it."""
+        """Return the free names of a function of the source."""
         return self._summaries[function]
 
     def global_unit(self, name: str) -> Unit:

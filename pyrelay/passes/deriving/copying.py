@@ -44,7 +44,7 @@ class Copier:
         return new
 
     def atom(self, expr: Expr) -> Expr:
-        """Return what stands for an atom."""
+        """Return the replacement of an atom."""
         return self.env.get(expr, expr) if isinstance(expr, Var) else expr
 
     def copy(self, expr: Expr) -> Steps[Expr]:

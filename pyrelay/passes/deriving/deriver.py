@@ -44,7 +44,7 @@ class Deriver(Protocol):
     """The obstacles found while functions were defined."""
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
-        """Return what can be seen to stand in the way before the function is made first-order."""
+        """Return the obstacles that show before the function is made first-order."""
         ...
 
     def name(self, wanted: Wanted) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def obstacles_in(param: Var, function: Function, place: Span) -> Iterator[Problem]:
-    """Return what is wrong with a derivative in a parameter."""
+    """Return the obstacle to a derivative in a parameter."""
     ty = type_of(param)
     if is_differentiable(ty):
         return

@@ -37,7 +37,7 @@ class ForwardMode:
         self._known: Final[dict[Wanted, str]] = {}
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
-        """Return what is wrong with differentiating a function in this way."""
+        """Return the obstacle to differentiating a function in this way."""
         function = self._space.store.functions[wanted.function]
         own = own_params(function, wanted)
         for index in wanted.differentiation.indices:

@@ -51,7 +51,7 @@ class ReverseMode:
         self._known: Final[dict[Wanted, str]] = {}
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
-        """Return what is wrong with differentiating a function in this way."""
+        """Return the obstacle to differentiating a function in this way."""
         function = self._store.functions[wanted.function]
         own = own_params(function, wanted)
         for index in wanted.differentiation.indices:

@@ -154,7 +154,7 @@ class Recomputation:
         self._instance.backward = self._define("bwd", params, builder, found)
 
     def _opened(self) -> tuple[Builder, Copier, tuple[Var, ...]]:
-        """Return what a new function is built with, and its parameters."""
+        """Return the tools that build a new function, and its parameters."""
         names = Names()
         copier = Copier(names)
         params = tuple(copier.fresh(p) for p in self._function.params)

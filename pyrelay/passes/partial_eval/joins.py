@@ -54,7 +54,7 @@ def join(residual: Residual, found: Branches, code: BlockBuilder) -> Steps[Value
 
 
 def _holes_of(residual: Residual, arm: Arm, parts: Sequence[Value | None], ty: Type) -> Expr:
-    """Return what an arm gives for the holes, at the end of its code."""
+    """Return the values of an arm for the holes, at the end of its code."""
     types = ty.fields if isinstance(ty, TupleType) and len(parts) != 1 else (ty,)
     found = zip(parts, types, strict=True)
     atoms = tuple(residual.fitting(p, t, arm.code) for p, t in found if p is not None)

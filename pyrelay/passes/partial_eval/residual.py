@@ -46,7 +46,7 @@ class Facts:
     level: int = 0
 
     def inside(self) -> Facts:
-        """Return what is known at the beginning of a branch."""
+        """Return the facts at the beginning of a branch."""
         return Facts(dict(self.learned), dict(self.cells), self.level + 1)
 
 

@@ -136,7 +136,7 @@ class _Results:
         return found
 
     def root(self, leaf: Var | None) -> Root | None:
-        """Return what made the storage of a value that is surely a tensor; None if unknown."""
+        """Return the origin of the storage of a value that is surely a tensor; None if unknown."""
         while leaf is not None and _is_tensor(leaf.ty):
             match self.made.get(leaf):
                 case Call(Op(lowering=View()), (Var() as source, *_)):

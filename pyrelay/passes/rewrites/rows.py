@@ -112,7 +112,7 @@ class _Analysis:
         self._bounds: Final = dict(self._counted())
 
     def hoisted(self) -> Hoisted | None:
-        """Return what is computed before the loop."""
+        """Return the bindings that are computed before the loop."""
         for binding in self._round.bindings:
             self._look_at(binding.var, binding.value)
         reads = {v: [Binding(v, f.atom)] for v, f in self._moved_fixed()}

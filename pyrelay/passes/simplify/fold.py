@@ -92,7 +92,7 @@ class _Folder(Rewriter):
         return found
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return what is known of a node."""
+        """Return the folded form of a node."""
         match expr:
             case If():
                 return (yield self._if(expr, code))

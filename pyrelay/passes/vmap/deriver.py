@@ -116,7 +116,7 @@ class Vectorizer:
         """The facts that have changed since code was last chosen to be written again."""
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
-        """Return what can be seen to stand in the way before the function is made first-order."""
+        """Return the obstacles that show before the function is made first-order."""
         self._places[wanted] = place
         yield from ()
 

@@ -68,7 +68,7 @@ class Frame:
         return places
 
     def find(self, atom: Expr) -> Found:
-        """Return what stands for an atom, for the elements of this frame."""
+        """Return the value of an atom for the elements of this frame."""
         if isinstance(atom, Tuple) or not isinstance(atom, Var):
             return self.builder.value(atom), self.batches.forms.none(type_of(atom))
         if atom not in self.known:

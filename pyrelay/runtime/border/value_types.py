@@ -137,7 +137,7 @@ class TypesOfValues:
         self._size: Final = size
 
     def solve(self, given: Typed, wanted: Sequence[str]) -> dict[str, Type]:
-        """Return what type parameters stand for, without those that no value determines."""
+        """Return the types of type parameters, without those that no value determines."""
         return solve(given, wanted, self.fields, self._whole, lambda _: True)
 
     def _whole(self, value: Any) -> Type | None:

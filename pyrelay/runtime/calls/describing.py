@@ -79,7 +79,7 @@ class Describer:
         return tuple(self._solve(list(zip(declared, values, strict=True))).items())
 
     def _solve(self, given: Typed) -> dict[str, Described]:
-        """Return what type variables stand for where values have types."""
+        """Return the types of type variables, read off values with types."""
         wanted = type_vars_of(ty for ty, _ in given)
         return solve(given, wanted, self._fields, self._describe, is_whole)
 

@@ -189,7 +189,7 @@ class RelayFunction(Routine, Generic[P, R]):
         return self.runner.explain()
 
     def diff(self, before: str, after: str) -> str:
-        """Return what changed between two stages, as a unified diff."""
+        """Return the difference of two stages, as a unified diff."""
         return self.runner.diff(before, after)
 
     def interpret(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -197,7 +197,7 @@ class RelayFunction(Routine, Generic[P, R]):
         return self.runner.interpret(args, kwargs)
 
     def cache_info(self) -> CacheInfo:
-        """Return what is compiled and how often it was used."""
+        """Return the compiled entries with their numbers of uses."""
         return self.runner.cache_info()
 
 

@@ -38,7 +38,7 @@ class Made:
 
 
 def made_by(value: Any) -> Made | None:
-    """Return what a function was made by; None for anything else."""
+    """Return the call that made a function; None for anything else."""
     found = getattr(value, _MADE, None)
     return found if isinstance(found, Made) else None
 

@@ -408,7 +408,7 @@ class Runner(Inspected):
         return _checked(program_of(translation))
 
     def cache_info(self) -> CacheInfo:
-        """Return what is compiled and how often it was used."""
+        """Return the compiled entries with their numbers of uses."""
         return CacheInfo(len(self._compiled), self._uses.hits, len(self._compiled))
 
     def plan_of_model(

@@ -78,7 +78,7 @@ def lowering_in_effect() -> Lowering:
 
 
 def lowering_on(device: torch.device, place: Span) -> Lowering:
-    """Return what runs programs on a device under the options in effect.
+    """Return the target of programs on a device under the options in effect.
 
     Raises RunError, at `place`, where a backend was asked for that cannot run there.
     """

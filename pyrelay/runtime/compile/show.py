@@ -67,8 +67,8 @@ def _regions(program: Program) -> str:
 
 
 def explanation(program: Program) -> str:
-    """Return what a program becomes by the lowering in effect: the calls of torch that it makes, or
-    what is fused into kernels, what is not, and why."""
+    """Return the form of a program under the lowering in effect: its calls of torch, or its
+    kernels, the code outside of them, and why."""
     lowering = program.lowering
     match lowering:
         case Plain.TORCH:

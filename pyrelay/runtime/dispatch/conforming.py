@@ -160,7 +160,7 @@ class Shapes:
         return known == value
 
     def described(self, value: Any) -> str:
-        """Return what a value is, in the words of the annotations."""
+        """Return the description of a value in the words of annotations."""
         match value:
             case torch.Tensor() if str(value.dtype).removeprefix("torch.") in DTYPES:
                 text = show(tensor_type(value, ""))

@@ -316,7 +316,7 @@ class Entry:
         return call
 
     def _key(self, values: Sequence[Any]) -> Key:
-        """Return what the plan of a call depends on."""
+        """Return the key of the plan of a call."""
         if self._read_key is not None:
             try:
                 return self._read_key(values)
@@ -403,7 +403,7 @@ def _model_key(tree: Any) -> Any:
 
 
 def _key(value: Any) -> Any:
-    """Return what a plan depends on: of a tensor its dtype, shape and device; else the type."""
+    """Return the key of a plan: of a tensor its dtype, shape and device; else the type."""
     if isinstance(value, torch.Tensor):
         return (value.dtype, value.shape, value.device)
     if type(value) is tuple:

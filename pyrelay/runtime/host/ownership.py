@@ -186,7 +186,8 @@ class Ownership:
         return owned
 
     def _before(self, source: ValueOrigin, index: int | None) -> Node | bool | None:
-        """Return what must be owned for a source to be; True if it is, None if it cannot be."""
+        """Return the value that must be owned for a source to be; True if it is, None if it cannot
+        be."""
         match source:
             case Fresh():
                 return True if index is None else None

@@ -201,7 +201,7 @@ class Optimizer(annotations.Optimizer, ABC):
         """Return the changes to parameters and moments, in place, that one step is."""
 
     def moments(self, model: Model) -> Moments:
-        """Return what it remembers of a model."""
+        """Return its state for a model."""
         found = self.state.get(model)
         if found is None:
             found = self.state[model] = Moments()

@@ -190,7 +190,7 @@ class ModuleFunction(Inspected):
         return Report(self.program.warnings)
 
     def cache_info(self) -> CacheInfo:
-        """Return what is compiled and how often it was used."""
+        """Return the compiled entries with their numbers of uses."""
         compiled = int("_entry" in self.__dict__)
         return CacheInfo(compiled, self._hits, compiled)
 

@@ -51,7 +51,7 @@ def _is_composite(value: Any) -> bool:
 
 
 def _kind(value: Any) -> type:
-    """Return what two equal values have in common; a list of Python's own is a list like ours."""
+    """Return the class that two equal values share; a list of Python's own is a list like ours."""
     return list if isinstance(value, List) else type(value)
 
 

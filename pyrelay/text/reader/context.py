@@ -65,7 +65,7 @@ class TextContext:
             raise self._no_escape(token) from error
 
     def from_metadata(self, tree: Syntax, ask: Callable[[Metadata, str, int], T]) -> T:
-        """Return what `meta[key][number]` stands for."""
+        """Return the constant that `meta[key][number]` names."""
         key, number = tree.children[:2]
         try:
             return ask(self.metadata, str(key)[len("meta[") : -1], int(str(number)))

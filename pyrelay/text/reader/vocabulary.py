@@ -121,7 +121,7 @@ class Vocabulary:
     def applied(
         self, op: Imported, args: Sequence[Expr], attrs: Mapping[str, Any], span: Span
     ) -> Expr:
-        """Return what a call of an operator of Relay means. Raises CheckError."""
+        """Return the expression for a call of an operator of Relay. Raises CheckError."""
         try:
             given_attrs = {name: value for name, value in attrs.items() if name != "attrs_type_key"}
             return op.call(args, given_attrs, span)

@@ -73,7 +73,7 @@ def _members(cx: Context, found: Sequence[DataConstructor]) -> Sequence[DataCons
 
 
 def _failure(cx: Context, test: ast.expr, message: ast.expr | None) -> Steps[Expr]:
-    """Return what runs where the assertion does not hold."""
+    """Return the code that runs where the assertion does not hold."""
     words = Text("the assertion does not hold")
     if message is not None:
         words = yield read_text(cx, message)

@@ -95,7 +95,7 @@ def _refused(
 
 
 def _unknown(cx: Context, node: ast.pattern) -> Alternative:
-    """Return what stands for a pattern that was refused."""
+    """Return the placeholder for a pattern that was refused."""
     return Alternative(Wildcard(span=cx.span(node)), {}, refused=tuple(captures(node)))
 
 

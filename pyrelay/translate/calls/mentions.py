@@ -59,7 +59,7 @@ def unit(span: Span) -> Expr:
 
 
 def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
-    """Return what a bound name stands for as an expression."""
+    """Return the expression that a bound name stands for."""
     if entry.atom is not None:
         # Each mention of a global function may be at types of its own.
         return replace(entry.atom) if isinstance(entry.atom, GlobalVar) else entry.atom

@@ -291,7 +291,7 @@ def _not_compiled(cx: Context, node: ast.Call, function: Any) -> Expr:
 
 
 def _instead_of(function: FunctionType) -> str:
-    """Return what to write instead of a call of a function that is not compiled."""
+    """Return the replacement for a call of a function that is not compiled."""
     if function is dataclasses.replace:
         return "test the class first, or make a new value: `P(x=2.0, y=p.y)`"
     if function.__module__.split(".")[0] in sys.stdlib_module_names:

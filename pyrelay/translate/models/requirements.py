@@ -79,7 +79,7 @@ def find_requirements(program: Program, definition: Definition) -> Mapping[Defin
 
 
 def _mentions_from(program: Program, definition: Definition) -> dict[Definition, list[_Mention]]:
-    """Return what a function mentions, and what the functions mention that it reaches."""
+    """Return the mentions of a function and of the functions that it reaches."""
     mentions: dict[Definition, list[_Mention]] = {}
     pending = [definition]
     while pending:

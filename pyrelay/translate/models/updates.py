@@ -294,7 +294,8 @@ def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
 def _renewed(
     cx: Context, atom: Expr, model: Instance, optimizer: OptimizerUse, span: Span
 ) -> Callable[[OptimizerUse | None], Expr]:
-    """Return what writes fresh memory to a model, if it is this optimiser that updates it."""
+    """Return the code that writes fresh memory to a model, if it is this optimiser that updates
+    it."""
 
     def write(found: OptimizerUse | None) -> Expr:
         if found != optimizer:

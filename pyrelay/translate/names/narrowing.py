@@ -121,7 +121,7 @@ def not_of(cx: Context, entry: Bound) -> tuple[DataConstructor, ...]:
 
 
 def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
-    """Return what is known of the classes of a name and of its parts."""
+    """Return the known classes of a name and of its parts."""
     found: dict[Path, tuple[DataConstructor, ...]] = {}
     pending: list[tuple[Path, Bound]] = [((name,), entry)]
     while pending:

@@ -80,7 +80,7 @@ def called(unit: Unit, node: ast.Call, known: Any, found: Summary) -> Called:
 
 
 def summary(program: Program, unit: Unit) -> Summary:
-    """Return what a function shares with its parameters and what it captures."""
+    """Return the aliases between a function, its parameters and its captures."""
     known = program.summaries
     if unit in known:
         return known[unit]
@@ -293,7 +293,7 @@ def _add(names: _State, changed: Iterable[str], sharing: Sharing) -> None:
 
 
 def _joined(one: _State | None, other: _State | None) -> _State | None:
-    """Return what names share where two ways through a function meet; None for no way."""
+    """Return the aliases of names where two paths through a function meet; None for no path."""
     if one is None or other is None:
         return other if one is None else one
     return {n: one.get(n, FRESH) | other.get(n, FRESH) for n in {**one, **other}}

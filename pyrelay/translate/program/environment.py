@@ -126,7 +126,7 @@ class Environment:
         """Grows with every change, so that what was found out of the names can be kept."""
 
     def find(self, name: str) -> Entry | None:
-        """Return what a name stands for; None when it is not local."""
+        """Return the entry of a name; None when it is not local."""
         return self._entries.get(name)
 
     def set(self, name: str, entry: Entry) -> None:

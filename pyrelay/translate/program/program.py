@@ -151,8 +151,8 @@ class Program:
         return (*(g for s in scopes for g in s.guards), *self.data.guards, *captured)
 
     def captured_optimizer(self, optimizer: Any, recipe: Recipe) -> OptimizerUse:
-        """Return what a captured optimiser is to the program, which must be translated anew when it
-        becomes another."""
+        """Return the use of a captured optimiser in the program, which must be translated anew when
+        it becomes another."""
         found = OptimizerUse(recipe.rule, optimizer, recipe.lr)
         self._optimizers[found] = None
         return found

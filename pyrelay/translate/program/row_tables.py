@@ -74,7 +74,7 @@ class _Uses:
 
 
 def _uses(function: Function) -> _Uses:
-    """Return what a function does with its arguments."""
+    """Return the uses that a function makes of its arguments."""
     nodes = list(post_order(function.body))
     parts = _Parts(function, reversed(nodes))
     uses = _Uses()

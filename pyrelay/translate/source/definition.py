@@ -187,7 +187,7 @@ class Definition:
 
 
 def named(module: str, name: str) -> Any:
-    """Return what a module has under a name, None if it has nothing."""
+    """Return the value of a name in a module, None if it has none."""
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part, None)

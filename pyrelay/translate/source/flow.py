@@ -360,7 +360,7 @@ def all_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def inner_statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Return what stands directly inside a statement: statements, handlers, cases."""
+    """Return the direct parts of a statement: statements, handlers, cases."""
     for field_name in _BODIES:
         yield from getattr(node, field_name, ())
 

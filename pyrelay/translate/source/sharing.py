@@ -79,7 +79,7 @@ class Names(Protocol):
         ...
 
     def sharing(self, name: str) -> Sharing:
-        """Return what the value of a name shares."""
+        """Return the aliases of the value of a name."""
         ...
 
     def known(self, node: ast.expr) -> Any:
@@ -98,7 +98,7 @@ def inside(sharing: Sharing) -> Sharing:
 
 
 def element(sharing: Sharing) -> Sharing:
-    """Return what a part of a value shares."""
+    """Return the aliases of a part of a value."""
     parts = {s._replace(inside=False) if s.inside else s._replace(part=True) for s in sharing}
     return frozenset(parts.union(s for s in sharing if s.inside))
 
@@ -111,7 +111,7 @@ def copied(sharing: Sharing, *, lists: bool) -> Sharing:
 
 
 def anything(sharing: Sharing) -> Sharing:
-    """Return what a value of unknown origin shares that was made of others."""
+    """Return the aliases of a value of unknown origin that was made of others."""
     return sharing | inside(sharing) | element(sharing)
 
 
@@ -137,7 +137,7 @@ def shares(names: Names, node: ast.expr) -> Steps[Sharing]:
 
 
 def _part(names: Names, node: ast.expr) -> Steps[Sharing]:
-    """Return what parts of values share, and functions that capture names."""
+    """Return the aliases of parts of values, and of functions that capture names."""
     match node:
         case ast.Starred(value=value):
             return element((yield shares(names, value)))
@@ -221,7 +221,7 @@ def _library_call(names: Names, node: ast.Call, found: LibraryFunction) -> Steps
 
 
 def stored_by_call(names: Names, node: ast.Call) -> Steps[Sharing]:
-    """Return what a call stores in cells that outlive it."""
+    """Return the values that a call stores in references that outlive it."""
     return (yield _applied(names, node, names.called(node), stored=True))
 
 
@@ -259,7 +259,7 @@ def _applied(
 
 
 def _of_known(function: Any, arguments: Sharing, *, lists: bool) -> Sharing:
-    """Return what the result of a known function shares whose text is not at hand."""
+    """Return the aliases of the result of a known function whose text is not at hand."""
     found = meaning(function)
     if isinstance(found, Op):
         is_view = isinstance(found.lowering, View) or found is index

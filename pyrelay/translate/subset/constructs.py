@@ -81,7 +81,7 @@ _TYPE_PARAMS: Final = Refusal(
 
 
 def mistakes(file: SourceFile, function: ast.FunctionDef) -> list[Unsupported]:
-    """Return what is refused in a function, in the order of the text; annotations are not read."""
+    """Return the mistakes in a function, in the order of the text; annotations are not read."""
     found: list[tuple[Span, Refusal]] = []
     pending: list[ast.AST] = [function]
     while pending:

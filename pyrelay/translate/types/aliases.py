@@ -53,7 +53,7 @@ def abbreviation(
 
 
 def wrong_arguments(value: Any) -> str | None:
-    """Return what is wrong with the number of type arguments of an alias, if it has any."""
+    """Return the mistake in the number of type arguments of an alias, if there is one."""
     found = named_alias(value)
     if found is None or not found[1]:
         return None

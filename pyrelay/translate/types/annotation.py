@@ -337,8 +337,8 @@ class AnnotationReader:
             self._opened.pop()
 
     def type_in_data(self, value: Any) -> Type:
-        """Return what a list or other data holds many of: a size that is left open in it is another
-        one in each."""
+        """Return the element types of a list or other data: a size that is left open in it is
+        another one in each."""
         before = self._open
         found = self.type(value)
         found = with_own_sizes(found, {f"{ANY_DIM}{n + 1}" for n in range(before, self._open)})
