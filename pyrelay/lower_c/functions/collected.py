@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Final, Protocol, final
 
 from ...ir.dims import Dim
 from ...ir.types import AdtType, TensorType, TupleType, Type
@@ -64,11 +64,19 @@ class _Terms:
 @final
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """Tensors side by side: the list, the member, and the name of the result."""
+    """Tensors side by side: the list, the member, the type and bytes of a row, the name of the
+    result and its type. `same` says whether they are those of `other`, and `beside` whether they
+    lie side by side already, where C computes that."""
 
     terms: _Terms
     member: str
+    row: TensorType
+    bytes: str
     name: str
+    result: TensorType
+    other: str | None
+    same: str | None
+    beside: str | None
 
 
 def collected(
@@ -78,59 +86,167 @@ def collected(
     lists: Sequence[tuple[str, Type]],
     results: Sequence[Type],
     wish: str,
+    *,
+    sweeps: bool,
 ) -> list[str]:
     """Write what puts the fields of the terms of each list side by side; return the names of the
     results, for which the function `room` makes room. Their first dim, the length of the list, is
-    known from now on. A column of the same tensors as one before is that one."""
+    known from now on. A column of the same tensors as one before is that one, and one whose rows
+    lie side by side stays where it is. If it `sweeps`, nothing else on the heap is needed."""
+    columns = _columns(lines, types, lists, results, wish)
+    if sweeps:
+        _sweep(lines, columns)
+    for column in columns:
+        c_type = types.name(column.result)
+        make = f"{room}(s, {tensor_bytes(column.result, lines.size)})"
+        if column.beside is not None:
+            first = f"({c_type})({column.terms.first})->{column.member}"
+            make = f"{column.beside} ? {first} : {make}"
+        if column.same is not None:
+            make = f"{column.same} ? {column.other} : {make}"
+        lines.line(f"{declared(c_type, column.name)} = {make};")
+        _copy(lines, column)
+    return [column.name for column in columns]
+
+
+def _columns(
+    lines: Lines,
+    types: CTypes,
+    lists: Sequence[tuple[str, Type]],
+    results: Sequence[Type],
+    wish: str,
+) -> list[_Column]:
+    """Write how long each list is, and how the rows of its columns lie."""
     left = iter(results)
-    names: list[str] = []
+    found: list[_Column] = []
     known: dict[tuple[str, str], _Column] = {}
     for first, ty in lists:
         assert isinstance(ty, AdtType)
         terms = _Terms(first, lines.fresh("count"), types.shape(ty, "addend"))
         lines.line(f"int64_t {terms.count} = 0;")
         lines.line(f"{terms.walk(lines.fresh('term'))}) {terms.count}++;")
-        for member, field in terms.fields():
+        for member, row in terms.fields():
             result = next(left)
             assert isinstance(result, TensorType)
-            assert isinstance(field, TensorType)
+            assert isinstance(row, TensorType)
             lines.name_size(result.shape[0], terms.count)
-            column = _Column(terms, member, lines.fresh(wish))
-            names.append(column.name)
-            kind = (types.name(field), tensor_bytes(field, lines.size))
-            same = _same(lines, column, known[kind]) if field.shape and kind in known else None
-            known.setdefault(kind, column)
-            make = f"{room}(s, {tensor_bytes(result, lines.size)})"
-            if same is not None:
-                make = f"{same} ? {known[kind].name} : {make}"
-            lines.line(f"{declared(types.name(result), column.name)} = {make};")
-            _copy(lines, column, field, kind[1], same)
-    return names
+            size = tensor_bytes(row, lines.size)
+            other = known.get((types.name(row), size)) if row.shape else None
+            column = _Column(
+                terms,
+                member,
+                row,
+                size,
+                lines.fresh(wish),
+                result,
+                None if other is None else other.name,
+                None if other is None else _same(lines, terms, member, other),
+                _beside(lines, terms, member, size) if row.shape else None,
+            )
+            known.setdefault((types.name(row), size), column)
+            found.append(column)
+    return found
 
 
-def _same(lines: Lines, column: _Column, other: _Column) -> str:
+def _same(lines: Lines, terms: _Terms, member: str, other: _Column) -> str:
     """Write the comparison of the addresses in two columns; return the name of its result."""
     same, term, first = lines.fresh("same"), lines.fresh("term"), lines.fresh("term")
     rest, _ = other.terms.shape.fields[1]
-    lines.line(f"bool {same} = {column.terms.count} == {other.terms.count};")
+    lines.line(f"bool {same} = {terms.count} == {other.terms.count};")
     lines.line(f"{other.terms.shape.struct} *{first} = {other.terms.first};")
-    lines.line(f"{column.terms.walk(term)}) {{")
+    lines.line(f"{terms.walk(term)}) {{")
     lines.line(f"    if (!{same}) break;")
-    lines.line(f"    {same} = {term}->{column.member} == {first}->{other.member};")
+    lines.line(f"    {same} = {term}->{member} == {first}->{other.member};")
     lines.line(f"    {first} = {first}->{rest};")
     lines.line("}")
     return same
 
 
-def _copy(lines: Lines, column: _Column, row: TensorType, size: str, same: str | None) -> None:
-    """Write the copies of the rows of a column, unless it is one before."""
+def _beside(lines: Lines, terms: _Terms, member: str, size: str) -> str:
+    """Write the test whether each row begins where the one before ends; return the name of its
+    result."""
+    beside, term, place = lines.fresh("beside"), lines.fresh("term"), lines.fresh("place")
+    lines.line(f"bool {beside} = {terms.count} > 0;")
+    lines.line(f"char *{place} = {beside} ? (char *)({terms.first})->{member} : 0;")
+    lines.line(f"{terms.walk(term)}, {place} += {size}) {{")
+    lines.line(f"    {beside} = {beside} && (char *){term}->{member} == {place};")
+    lines.line("}")
+    return beside
+
+
+def _sweep(lines: Lines, columns: Sequence[_Column]) -> None:
+    """Write what lends the memory of the heap that no column needs."""
+    tensors = [column for column in columns if column.row.shape]
+    kept, is_sure = lines.fresh("kept"), lines.fresh("is_sure")
+    lines.line(f"relay_kept {kept}[{max(1, len(tensors))}] = {{0}};")
+    lines.line(f"bool {is_sure} = true;")
+    for number, column in enumerate(tensors):
+        term = lines.fresh("term")
+        row = f"{term}->{column.member}, {column.bytes}"
+        lines.line(f"{column.terms.walk(term)}) {{")
+        lines.line(f"    {is_sure} &= relay_keep(s, &{kept}[{number}], {row});")
+        lines.line("}")
+    lines.line(f"if ({is_sure}) relay_sweep(s, {kept}, {len(tensors)});")
+
+
+def _copy(lines: Lines, column: _Column) -> None:
+    """Write the copies of the rows of a column, unless it is one before, or lies there."""
     at, term = lines.fresh("row"), lines.fresh("term")
     value = f"{term}->{column.member}"
     copy = f"{column.name}[{at}] = {value};"
-    if row.shape:
-        copy = f"memcpy((char *){column.name} + {at} * {size}, {value}, {size});"
+    if column.row.shape:
+        copy = f"memcpy((char *){column.name} + {at} * {column.bytes}, {value}, {column.bytes});"
     lines.line(f"int64_t {at} = 0;")
-    guard = "" if same is None else f"if (!{same}) "
+    skips = [test for test in (column.same, column.beside) if test is not None]
+    guard = f"if (!({' || '.join(skips)})) " if skips else ""
     lines.line(f"{guard}{column.terms.walk(term)}, {at}++) {{")
     lines.line(f"    {copy}")
     lines.line("}")
+
+
+SWEEPING: Final = """
+typedef struct { relay_chunk *block; char *begin, *end; } relay_kept;
+
+static inline bool relay_is_in(relay_chunk *block, char *at) {
+    char *begin = (char *)block + RELAY_LINE;
+    return begin <= at && at < begin + block->size;
+}
+
+/* Keeps a row of a column; returns false if the column lies in several blocks of the heap. */
+static bool relay_keep(relay_state *s, relay_kept *kept, void *row, int64_t bytes) {
+    char *at = row;
+    relay_chunk *block = s->heap;
+    if (kept->block && relay_is_in(kept->block, at)) block = kept->block;
+    while (block && !(block->is_block && relay_is_in(block, at))) block = block->next;
+    if (!block) return true; /* it lies outside, where nothing is swept */
+    if (kept->block && kept->block != block) return false;
+    if (!kept->block) *kept = (relay_kept){block, at, at + bytes};
+    if (at < kept->begin) kept->begin = at;
+    if (at + bytes > kept->end) kept->end = at + bytes;
+    return true;
+}
+
+/* Lends what lies in the blocks of the heap between the columns that are kept. */
+static void relay_sweep(relay_state *s, const relay_kept *kept, int count) {
+    for (relay_chunk *block = s->heap; block; block = block->next) {
+        if (!block->is_block) continue;
+        char *from = (char *)block + RELAY_LINE, *last = from + block->size;
+        while (from < last) {
+            char *to = last, *after = last;
+            for (int i = 0; i < count; i++) {
+                if (kept[i].block != block || kept[i].end <= from || kept[i].begin >= to) continue;
+                to = kept[i].begin < from ? from : kept[i].begin;
+                after = kept[i].end;
+            }
+            char *begin = (char *)(((uintptr_t)from + RELAY_LINE - 1) / RELAY_LINE * RELAY_LINE);
+            if (to - begin >= RELAY_CHUNK) {
+                relay_chunk *lent = (relay_chunk *)begin;
+                size_t size = (size_t)(to - begin) / RELAY_LINE * RELAY_LINE - RELAY_LINE;
+                *lent = (relay_chunk){.next = s->lent, .size = size, .is_lent = true};
+                s->lent = lent;
+            }
+            from = after;
+        }
+    }
+}
+"""

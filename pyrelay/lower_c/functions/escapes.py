@@ -11,9 +11,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, final
 
-from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
+from ...ir.expr import (
+    Call,
+    Constructor,
+    Expr,
+    Function,
+    If,
+    LetBlock,
+    Match,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
 from ...ir.traverse import post_order
+from ...ir.types import TupleType, Type
 from ...kernels.function_plan import FunctionPlan, Planned
+from .kernel_calls import is_tensor
 from .views import is_alias, row_of
 
 
@@ -45,6 +59,21 @@ class Escapes:
     def has(self, place: Var | Planned) -> bool:
         """Return whether a variable escapes, or the result of a function."""
         return place in self._found
+
+    def is_result_apart(self, planned: Planned) -> bool:
+        """Return whether no tensor in the result of a function lies in memory that is forgotten:
+        all escape, or there is none."""
+        pending = list(_ends(planned.function.body))
+        while pending:
+            end = pending.pop()
+            is_again = isinstance(end, Call) and self._plan.callee(end) is planned
+            if is_again or end in self._found or not has_tensors(type_of(end)):
+                continue
+            value = self._values.get(end) if isinstance(end, Var) else None
+            if not isinstance(value, Tuple):
+                return False
+            pending += value.fields
+        return True
 
     def _note(self, call: Call) -> Iterable[Expr]:
         """Note the arguments of a call of a function; return the fields of data that it makes."""
@@ -83,6 +112,14 @@ class Escapes:
                 yield source
             case _:
                 yield from _ends(value)
+
+
+def has_tensors(ty: Type) -> bool:
+    """Return whether a value of a type is a tensor, or a tuple that has some; what data hold lies
+    on the heap."""
+    if isinstance(ty, TupleType):
+        return any(map(has_tensors, ty.fields))
+    return is_tensor(ty)
 
 
 def _ends(body: Expr) -> Iterator[Expr]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Final, Protocol, final
+from typing import Final
 
 from ...diagnostics.source import BUILTIN, Span
 from ...ir.dims import ZERO, Dim, DimVar, product
@@ -32,9 +30,8 @@ from ...operators.host.failing import check, fail, no_element
 from ...operators.host.sizes import as_bound, dim_size, size
 from ...operators.primitive.collect import collect
 from ..text import Kernel
-from .c_types import CTypes, NotInC, cell_of, declared, number_dtype
+from .c_types import NotInC, cell_of, declared, number_dtype
 from .collected import collected
-from .identifiers import Names
 from .kernel_calls import (
     Hoisted,
     Surroundings,
@@ -49,120 +46,15 @@ from .kernel_calls import (
     tensor_bytes,
 )
 from .numbers import NumberWriter, literal
+from .rooms import RoomWriter
 from .views import Lying, Row, Strided, lying_of, row_of
 
 MOST_BYTES: Final = 4096
 """Constant tensors that are larger are not written into a text."""
 
 
-class Unit(Protocol):
-    """The surroundings of the writer of one C function."""
-
-    types: CTypes
-    has_tensors: bool
-
-    def site(self, call: Call) -> int:
-        """Return the number by which a call is known that fails."""
-        ...
-
-    def callee(self, call: Call) -> Planned | None:
-        """Return the function that a call names, if it names one."""
-        ...
-
-    def may_overflow(self, call: Call) -> bool:
-        """Return whether the integer that a call gives may leave 64 bits."""
-        ...
-
-    def c_name(self, planned: Planned) -> str:
-        """Return the name of the C function that a function becomes."""
-        ...
-
-    def escapes(self, place: Var | Planned) -> bool:
-        """Return whether a variable escapes into data, or the result of a function."""
-        ...
-
-    def is_kernel(self, planned: Planned) -> bool:
-        """Return whether a function is a kernel of tensors."""
-        ...
-
-    def kernels(self, planned: Planned, lying: Sequence[Lying | None] = ()) -> tuple[Kernel, ...]:
-        """Return the C functions of a kernel of tensors. `lying` are its operands where they do not
-        lie row by row; empty if all do. Raises NotInC."""
-        ...
-
-    def number_of(self, kernel: Kernel) -> int:
-        """Return the number of a kernel among those that have several routes."""
-        ...
-
-    def kernels_of_call(self, call: Call) -> tuple[Kernel, ...]:
-        """Return the C functions of a call of an operator on tensors. Raises NotInC."""
-        ...
-
-    def is_deep(self, planned: Planned) -> bool:
-        """Return whether calls of a function may wait for others of it."""
-        ...
-
-    def jumps_to(self, source: Planned, target: Planned) -> bool:
-        """Return whether a tail call of one function by another is a jump."""
-        ...
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Around:
-    """The code around the innermost loop: the expressions that are known before it, and lines to be
-    written there."""
-
-    known: frozenset[str]
-    lines: list[str]
-
-
-_WORD: Final = re.compile(r"\w+")
-
-
-class ExpressionWriter:
+class ExpressionWriter(RoomWriter):
     """Writes the straight-line code of one C function (`numbers.Lines`)."""
-
-    def __init__(self, unit: Unit, planned: Planned) -> None:
-        self._unit: Final = unit
-        self._planned: Final = planned
-        self._names: Final = Names()
-        self._values: Final[dict[Var, str]] = {}
-        self._views: Final[dict[Var, Strided]] = {}
-        self._sizes: Final[dict[Dim, str]] = {}
-        self._lines: list[str] = []
-        self._around: Around | None = None
-        self._shown: tuple[str, int] | None = None
-        self._room = "relay_room"
-        """The allocator of the tensors that are written now."""
-
-    # `numbers.Lines`.
-
-    def line(self, text: str) -> None:
-        """Add a line."""
-        self._lines.append(text)
-
-    def fresh(self, wish: str) -> str:
-        """Return a name that nothing has."""
-        return self._names.fresh(wish)
-
-    def site(self, call: Call) -> int:
-        """Return the number by which a call is known that fails."""
-        return self._unit.site(call)
-
-    def size(self, dim: Dim) -> str:
-        """Return the expression of a size, of which variables in scope show the names."""
-        return dim_text(dim, self._sizes.get)
-
-    def name_size(self, dim: Dim, text: str) -> None:
-        """Let a size be known by an expression."""
-        self._sizes.setdefault(dim, text)
-
-    def _bind(self, var: Var, text: str) -> None:
-        self._values[var] = text
-        ty = type_of(var)
-        if isinstance(ty, SizeType):
-            self._sizes.setdefault(ty.dim, text)
 
     # Expressions.
 
@@ -282,6 +174,7 @@ class ExpressionWriter:
         ]
         ty = result_of(callee.function)
         names = self._run(made, args, parts_of(ty), callee.name, size_inside, stride)
+        self._results[call] = names
         if not isinstance(ty, TupleType):
             return names[0]
         return f"({self._unit.types.name(type_of(call))}){{{', '.join(names)}}}"
@@ -317,7 +210,7 @@ class ExpressionWriter:
             name = self.fresh(wish.replace("kernel", "made"))
             names.append(name)
             if isinstance(ty, TensorType) and ty.shape:
-                room = f"{self._room}(s, {tensor_bytes(ty, size)})"
+                room = self._room_for(name, tensor_bytes(ty, size))
                 self.line(f"{declared(self._unit.types.name(ty), name)} = {room};")
                 addresses.append(name)
             else:
@@ -326,44 +219,27 @@ class ExpressionWriter:
 
         marks: list[str] = []
 
-        def scratch(argument: Scratch) -> str:
+        def scratch(argument: Scratch, needed: str | None) -> str:
             if not marks:
                 marks.append(self.fresh("before"))
                 self.line(f"const relay_mark {marks[0]} = relay_marked(s);")
             name = self.fresh("scratch")
             room = bytes_of(argument.shape, argument.dtype, size)
+            room = room if needed is None else f"{needed} ? {room} : 0"
             self.line(f"void *{name} = relay_room(s, {room});")
             return name
 
         def kept(kernel: Kernel) -> Hoisted | None:
             return self._hoisted(kernel, args, size)
 
-        around = Surroundings(scratch, size, kept, stride, self._unit.number_of, self.fresh)
+        around = Surroundings(
+            self.line, scratch, size, kept, stride, self._unit.number_of, self.fresh
+        )
         for line in kernel_lines(made, args, addresses, around):
             self.line(line)
         for mark in marks:
             self.line(f"relay_forget(s, {mark});")
         return names
-
-    def _hoisted(
-        self, kernel: Kernel, args: Sequence[str], size: Callable[[Dim], str]
-    ) -> Hoisted | None:
-        """Make room before the loop around a call for operands that the kernel keeps packed, where
-        none of them changes from round to round."""
-        around = self._around
-        if around is None or not {args[k.operand] for k in kernel.kept} <= around.known:
-            return None
-        numbers = {k.scratch for k in kernel.kept}
-        scratch = [a for a in kernel.arguments if isinstance(a, Scratch) and a.number in numbers]
-        rooms = {a: bytes_of(a.shape, a.dtype, size) for a in scratch}
-        inside = {*self._values.values(), *self._sizes.values()} - around.known
-        if not inside.isdisjoint(_WORD.findall(" ".join(rooms.values()))):
-            return None
-        names = {a: self.fresh("packed") for a in scratch}
-        flag = self.fresh("is_packed")
-        made = (f"void *{names[a]} = relay_room(s, {room});" for a, room in rooms.items())
-        around.lines.extend((*made, f"int64_t {flag} = 0;"))
-        return Hoisted(names, flag)
 
     def _data(self, call: Call, constructor: str, wish: str) -> str:
         """Write what makes a value of a data type, and return its name."""
@@ -388,7 +264,8 @@ class ExpressionWriter:
         assert isinstance(ty, TupleType)
         assert isinstance(of, TupleType)
         given = [(f"{self._atom(lists)}.f{i}", field) for i, field in enumerate(of.fields)]
-        names = collected(self, self._unit.types, self._room, given, ty.fields, wish)
+        sweeps = self._sweeps(call)
+        names = collected(self, self._unit.types, self._room, given, ty.fields, wish, sweeps=sweeps)
         return f"({self._unit.types.name(ty)}){{{', '.join(names)}}}"
 
     def _host(self, call: Call, op: Op) -> str | None:
@@ -440,6 +317,15 @@ class ExpressionWriter:
         (source,) = call.args
         address = self._atom(source)
         return address if lying.offset == ZERO else f"({address} + {self.size(lying.offset)})"
+
+    def _strided(self, var: Var, value: Expr) -> bool:
+        """Let a view be read where it lies, if it can be; return whether it is."""
+        lying = lying_of(value)
+        if lying is None or lying.is_row_by_row or lying.is_worth_a_copy:
+            return False
+        assert isinstance(value, Call)
+        self._views[var] = Strided(self._behind(value, lying), lying, value)
+        return True
 
     def _comment(self, span: Span) -> None:
         """Show the line of the user's that the next lines come from, once."""

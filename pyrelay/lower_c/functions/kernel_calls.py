@@ -204,12 +204,13 @@ class Hoisted:
 @final
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where the call of a kernel is written: `scratch` makes room, `size` is the expression of one
-    of its dims, `kept` returns where it keeps operands packed from call to call, `stride` is the
-    expression of a stride of an operand, `number` that of a kernel with several routes, and `fresh`
-    makes names."""
+    """Where the call of a kernel is written: `line` adds a line before it, `scratch` makes room
+    where a condition holds, `size` is the expression of one of its dims, `kept` returns where it
+    keeps operands packed from call to call, `stride` is the expression of a stride of an operand,
+    `number` that of a kernel with several routes, and `fresh` makes names."""
 
-    scratch: Callable[[Scratch], str]
+    line: Callable[[str], None]
+    scratch: Callable[[Scratch, str | None], str]
     size: Callable[[Dim], str]
     kept: Callable[[Kernel], Hoisted | None]
     stride: Callable[[Stride], str]
@@ -225,35 +226,59 @@ def kernel_lines(
     lines: list[str] = []
     for kernel in made:
         hoisted = around.kept(kernel) if kernel.kept else None
-        rooms = {} if hoisted is None else hoisted.rooms
-
-        def room(argument: Scratch, rooms: Mapping[Scratch, str] = rooms) -> str:
-            return rooms[argument] if argument in rooms else around.scratch(argument)
-
-        texts = [_argument(a, args, results, room, around) for a in kernel.arguments]
+        trial = None if kernel.route is None else _trial(kernel, kernel.route, hoisted, around)
+        room = _Room(kernel, {} if hoisted is None else hoisted.rooms, trial, around)
+        texts = [_argument(a, args, results, room.of, around) for a in kernel.arguments]
         for argument, text in zip(kernel.arguments, texts, strict=True):
             if isinstance(argument, Written | Scratch) and argument.starts_zero:
                 count = bytes_of(argument.shape, argument.dtype, around.size)
                 lines.append(f"memset({text}, 0, {count});")
-        lines += _call_lines(kernel, texts, hoisted, around)
+        lines += _call_lines(kernel, texts, hoisted, trial)
         if kernel.may_fail:
             lines.append("if (RELAY_RARELY(s->run.failed)) relay_fail(s, RELAY_AGAIN, 0, 0);")
     return lines
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where the scratch of a call of a kernel lies: in `kept`, or in room that is made for the
+    call, and only for the route that needs it."""
+
+    kernel: Kernel
+    kept: Mapping[Scratch, str]
+    trial: str | None
+    around: Surroundings
+
+    def of(self, argument: Scratch) -> str:
+        """Return the name of the room for some scratch."""
+        if argument in self.kept:
+            return self.kept[argument]
+        route = self.kernel.route
+        by_library = route is not None and argument.number in route.rooms
+        needed = f"{self.trial}.is_measured || {self.trial}.way" if by_library else None
+        return self.around.scratch(argument, needed)
+
+
+def _trial(kernel: Kernel, route: Route, hoisted: Hoisted | None, around: Surroundings) -> str:
+    """Write what decides which route a call takes, or begins to compare them; return its name."""
+    trial = around.fresh("trial")
+    sizes = [around.size(d) for d in (*route.shape, sum(route.summed, start=ZERO))]
+    begun = ", ".join(("s", str(around.number(kernel)), str(int(hoisted is not None)), *sizes))
+    around.line(f"relay_trial {trial} = relay_try({begun});")
+    return trial
+
+
 def _call_lines(
-    kernel: Kernel, texts: Sequence[str], hoisted: Hoisted | None, around: Surroundings
+    kernel: Kernel, texts: Sequence[str], hoisted: Hoisted | None, trial: str | None
 ) -> list[str]:
     """Return the lines of the call itself, which is repeated where its routes are compared."""
     flag = [] if not kernel.kept else ["0" if hoisted is None else hoisted.flag]
-    if kernel.route is None:
+    if trial is None:
         packed = [] if hoisted is None else [f"{hoisted.flag} = 1;"]
         return [f"{kernel.name}({', '.join(('&s->run', *texts, *flag))});", *packed]
-    trial = around.fresh("trial")
-    sizes = [around.size(d) for d in (*kernel.route.shape, sum(kernel.route.summed, start=ZERO))]
-    begun = ", ".join(("s", str(around.number(kernel)), str(int(hoisted is not None)), *sizes))
     return [
-        f"for (relay_trial {trial} = relay_try({begun}); relay_goes_on(s, &{trial});) {{",
+        f"while (relay_goes_on(s, &{trial})) {{",
         f"    {kernel.name}({', '.join(('&s->run', *texts, f'{trial}.way', *flag))});",
         *([] if hoisted is None else [f"    {hoisted.flag} |= !{trial}.way;"]),
         "}",

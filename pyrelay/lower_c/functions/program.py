@@ -204,6 +204,14 @@ class _Program:
         """Return whether a variable escapes into data, or the result of a function."""
         return self._escapes.has(place)
 
+    def is_result_apart(self, planned: Planned) -> bool:
+        """Return whether no tensor in the result of a function lies in memory that is forgotten."""
+        return self._escapes.is_result_apart(planned)
+
+    def is_entry(self, planned: Planned) -> bool:
+        """Return whether a function is the one that Python calls."""
+        return planned is self._plan.entry
+
     def is_kernel(self, planned: Planned) -> bool:
         """Return whether a function is a kernel of tensors."""
         return planned.owner is None and self._kernels.is_kernel(planned.name)

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from .collected import SWEEPING
+from .rounds import COLUMNS
+
 SUPPORT: Final = r"""
 #include <math.h>
 #include <pthread.h>
@@ -43,6 +46,8 @@ typedef struct {
 typedef struct relay_chunk {
     struct relay_chunk *next;
     size_t size, used;
+    bool is_block;          /* one piece of the heap has it alone */
+    bool is_lent;           /* it lies in a block of which nobody needs this part */
 } relay_chunk;
 
 typedef struct relay_spare { relay_chunk *first; size_t bytes; } relay_spare;
@@ -53,7 +58,8 @@ typedef struct relay_state {
     relay_call *call;
     relay_chunk *first, *chunk;     /* the memory of tensors, and the part that is in use */
     relay_chunk *heap;      /* the memory of data and of what it holds, which only grows */
-    size_t heap_bytes;
+    relay_chunk *lent;      /* parts of it that nobody needs any more */
+    size_t heap_bytes, small_bytes;
 #ifdef RELAY_KERNELS
     relay_run run;
 #endif
@@ -70,7 +76,7 @@ typedef struct relay_state {
 
 enum { RELAY_DEEP = -1, RELAY_STOPPED = -2, RELAY_NO_THREAD = -3, RELAY_AGAIN = -4 };
 enum { RELAY_CHUNK = 64 << 10, RELAY_FIRST = 8 << 10, RELAY_LINE = 64 };
-enum { RELAY_LARGE_CHUNK = 16 << 20 };
+enum { RELAY_LARGE_CHUNK = 16 << 20, RELAY_BLOCK = 256 << 10 };
 #define RELAY_MOST_HEAP ((size_t)4 << 30)   /* the host gives memory back that is not used */
 enum { RELAY_TICKS = 1 << 16, RELAY_STACK = 128 << 10, RELAY_SPARE = 256 << 10 };
 enum { RELAY_LEVELS = 8 };  /* one call of so many that wait looks at their number and the stack */
@@ -86,16 +92,34 @@ void relay_fail(relay_state *s, int64_t site, const relay_cell *operands, int co
     longjmp(s->back, 1);
 }
 
+/* Returns a part of the heap that nobody needs, or the end of one; NULL if none is large enough. */
+static relay_chunk *relay_lent(relay_state *s, size_t room) {
+    relay_chunk **place = &s->lent;
+    while (*place && (*place)->size < room) place = &(*place)->next;
+    relay_chunk *found = *place;
+    if (!found) return 0;
+    if (found->size < room + RELAY_LINE) {
+        *place = found->next;
+        return found;
+    }
+    found->size -= room + RELAY_LINE;
+    relay_chunk *end = (relay_chunk *)((char *)found + RELAY_LINE + found->size);
+    *end = (relay_chunk){.size = room, .is_lent = true};
+    return end;
+}
+
 /* Returns memory that an earlier call of the thread has left, of about this size, or else new: the
    system makes zeros of each page that it gives, which takes longer than many kernels. */
 static relay_chunk *relay_made(relay_state *s, size_t room) {
     relay_spare *spare = s->has_thread ? 0 : s->call->spare;
-    relay_chunk **place = spare ? &spare->first : 0;
-    while (place && *place && ((*place)->size < room || (*place)->size / 2 > room))
-        place = &(*place)->next;
-    if (!place || !*place) {
+    relay_chunk **place = 0;
+    for (relay_chunk **next = spare ? &spare->first : 0; next && *next; next = &(*next)->next) {
+        bool fits = (*next)->size >= room && (*next)->size / 2 <= room;
+        if (fits && (!place || (*next)->size < (*place)->size)) place = next;
+    }
+    if (!place) {
         relay_chunk *made = aligned_alloc(RELAY_LINE, RELAY_LINE + room);
-        if (made) made->size = room;
+        if (made) *made = (relay_chunk){.size = room};
         return made;
     }
     relay_chunk *found = *place;
@@ -106,6 +130,11 @@ static relay_chunk *relay_made(relay_state *s, size_t room) {
 
 /* Leaves memory to the next calls of the thread, or to the system. */
 static void relay_leave(relay_state *s, relay_chunk *chunk) {
+    if (chunk->is_lent) {
+        chunk->next = s->lent;
+        s->lent = chunk;
+        return;
+    }
     relay_spare *spare = s->has_thread ? 0 : s->call->spare;
     if (!spare || spare->bytes + chunk->size > RELAY_MOST_SPARE) {
         free(chunk);
@@ -126,11 +155,13 @@ relay_chunk *relay_more(relay_state *s, size_t size) {
     }
     if (!after) {
         size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
-        relay_chunk *made = relay_made(s, room);
+        relay_chunk *made = relay_lent(s, room);
+        if (!made) made = relay_made(s, room);
         if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
-        made->next = after;
-        after = s->chunk->next = made;
+        made->next = 0;
+        after = made;
     }
+    s->chunk->next = after;
     after->used = 0;
     return s->chunk = after;
 }
@@ -153,27 +184,50 @@ static inline __attribute__((unused)) void relay_forget(relay_state *s, relay_ma
     mark.chunk->used = mark.used;
 }
 
+/* Leaves the memory of a tensor that nobody needs any more, if it has a chunk of its own. */
 static __attribute__((cold, noinline, unused))
-relay_chunk *relay_more_heap(relay_state *s, size_t size) {
-    size_t room = s->heap_bytes < RELAY_CHUNK ? RELAY_CHUNK : s->heap_bytes;
-    if (room > RELAY_LARGE_CHUNK) room = RELAY_LARGE_CHUNK;
-    if (room < size) room = size;
+void relay_drop(relay_state *s, void *tensor, int64_t bytes) {
+    size_t size = ((size_t)bytes + RELAY_LINE - 1) & ~(size_t)(RELAY_LINE - 1);
+    if (size < RELAY_BLOCK) return;
+    relay_chunk *own = (relay_chunk *)((char *)tensor - RELAY_LINE);
+    relay_chunk *before = s->first, *chunk = before->next;
+    while (chunk && chunk != own) before = chunk, chunk = chunk->next;
+    if (!chunk || chunk->used != size) return;
+    if (s->chunk == chunk) s->chunk = before;
+    before->next = chunk->next;
+    relay_leave(s, chunk);
+}
+
+static bool relay_has_heap(relay_state *s, size_t bytes) {
     size_t most = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
     if (most > RELAY_MOST_HEAP) most = RELAY_MOST_HEAP;
-    bool is_too_much = s->heap_bytes + room > most;
-    relay_chunk *made = is_too_much ? 0 : relay_made(s, room);
+    return bytes <= most && s->heap_bytes <= most - bytes;
+}
+
+/* Large pieces have blocks of their own, of their size; small ones go on behind what is in use. */
+static __attribute__((cold, noinline, unused))
+relay_chunk *relay_more_heap(relay_state *s, size_t size) {
+    bool is_block = size >= RELAY_BLOCK;
+    size_t room = s->small_bytes < RELAY_CHUNK ? RELAY_CHUNK : s->small_bytes;
+    if (room > RELAY_LARGE_CHUNK) room = RELAY_LARGE_CHUNK;
+    if (room < size || is_block) room = size;
+    relay_chunk *made = relay_has_heap(s, room) ? relay_made(s, room) : 0;
     if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);
-    made->next = s->heap;
+    made->is_block = is_block;
     made->used = 0;
     s->heap_bytes += made->size;
-    return s->heap = made;
+    if (!is_block) s->small_bytes += made->size;
+    relay_chunk **place = is_block && s->heap ? &s->heap->next : &s->heap;
+    made->next = *place;
+    return *place = made;
 }
 
 static inline void *relay_heap_bytes(relay_state *s, size_t bytes, size_t alignment) {
     size_t size = (bytes + alignment - 1) & ~(alignment - 1);
     relay_chunk *chunk = s->heap;
     size_t begin = chunk ? (chunk->used + alignment - 1) & ~(alignment - 1) : 0;
-    if (!chunk || begin + size > chunk->size) chunk = relay_more_heap(s, size), begin = 0;
+    bool has_room = chunk && !chunk->is_block && begin + size <= chunk->size;
+    if (!has_room) chunk = relay_more_heap(s, size), begin = 0;
     chunk->used = begin + size;
     return (char *)chunk + RELAY_LINE + begin;
 }
@@ -390,6 +444,8 @@ static inline float relay_remainder_f32(float a, float b) {
     "RELAY_MAXIMUM": """
 #define RELAY_MAXIMUM(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
 """,
+    "relay_columns": COLUMNS,
+    "relay_sweep": SWEEPING,
 }
 """Functions that a text has where it names them."""
 

@@ -38,10 +38,12 @@ from ...ir.traverse import Steps, run
 from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type
 from ...kernels.function_plan import Planned
 from .c_types import NotInC, declared, leaves_of, number_dtype
-from .expressions import Around, ExpressionWriter, Unit, dim_params, result_of
+from .expressions import ExpressionWriter, dim_params, result_of
 from .kernel_calls import is_tensor, tensor_bytes
 from .numbers import literal
-from .views import Strided, lying_of, read_where_they_lie
+from .rooms import Around
+from .unit import Unit
+from .views import read_where_they_lie
 
 DEEPEST: Final = 100
 """How many blocks may lie in each other; compilers allow more than twice as many."""
@@ -82,11 +84,6 @@ class BodyWriter(ExpressionWriter):
         self._blocks: Final[dict[Planned, _Loop]] = {}
         self._pending: Final[list[Planned]] = []
         self._read_where_they_lie: Final = read_where_they_lie(planned.function, self._is_kernel)
-        self._depth = 0
-
-    def _is_kernel(self, call: Call) -> bool:
-        callee = self._unit.callee(call)
-        return callee is not None and self._unit.is_kernel(callee)
 
     # The function.
 
@@ -99,12 +96,13 @@ class BodyWriter(ExpressionWriter):
         if self._planned.has_jumps:
             known = frozenset((*self._unchanged(), *self._sizes.values()))
             self._around = Around(known, [])
+            self._columns = self._columns_of(self._planned, self._own_calls())
             with self._nested() as start:
                 main = self._blocks[self._planned] = self._carrying(main)
         bodies = [(main, self._body_of(main, function))]
         if self._around is not None:
-            start[:0] = self._around.lines
-            self._around = None
+            start[:0] = (*self._column_lines(), *self._around.lines)
+            self._around = self._columns = None
         while self._pending:
             loop = self._blocks[self._pending.pop(0)]
             bodies.append((loop, self._body_of(loop, loop.planned.function)))
@@ -135,6 +133,10 @@ class BodyWriter(ExpressionWriter):
             own.append(declared(types.name(type_of(param)), self._values[param]))
         result = declared(types.name(result_of(function)), self._unit.c_name(self._planned))
         return f"static {result}({', '.join(own)})"
+
+    def _column_lines(self) -> list[str]:
+        columns = self._columns
+        return [] if columns is None else columns.lines(self._unit.types, self._atom, self.fresh)
 
     def _unchanged(self) -> Iterator[str]:
         """Yield the names of the parameters that all jumps to the beginning leave as they are."""
@@ -177,6 +179,7 @@ class BodyWriter(ExpressionWriter):
     @contextmanager
     def _nested(self) -> Generator[list[str]]:
         outer, self._lines = self._lines, []
+        sizes = dict(self._sizes)
         self._depth += 1
         if self._depth > DEEPEST:
             raise NotInC("its branches lie too deep in each other")
@@ -184,6 +187,8 @@ class BodyWriter(ExpressionWriter):
             yield self._lines
         finally:
             self._lines = outer
+            self._sizes.clear()
+            self._sizes.update(sizes)  # the names of the others end with the block
             self._depth -= 1
 
     # Bodies.
@@ -215,10 +220,22 @@ class BodyWriter(ExpressionWriter):
         self._comment(value.span)
         if var in self._read_where_they_lie and not escapes and self._strided(var, value):
             return
+        columns = self._columns
+        if columns is not None and var not in columns.rounds.bound:
+            self._columns = None
+        mark = self._marked(value)
         with self._making(escapes=escapes):
             text = self._simple(value, var.name)
-        if text is None or type_of(var) == UNIT:
-            return
+        self._columns = columns
+        self._name_made(var, value)
+        if text is not None and type_of(var) != UNIT:
+            self._name(var, value, text)
+        if mark is not None:
+            self.line(f"relay_forget(s, {mark});")
+        self._drop_ended(binding)
+
+    def _name(self, var: Var, value: Expr, text: str) -> None:
+        """Declare a name for a value, unless it has one."""
         if isinstance(value, Var | Constant) or text.isidentifier():
             self._bind(var, text)
             return
@@ -227,15 +244,6 @@ class BodyWriter(ExpressionWriter):
         head = f"{c_type}const" if c_type.endswith("*") else f"const {c_type}"
         self.line(f"{head} {name} = {text};")
         self._bind(var, name)
-
-    def _strided(self, var: Var, value: Expr) -> bool:
-        """Let a view be read where it lies, if it can be; return whether it is."""
-        lying = lying_of(value)
-        if lying is None or lying.is_row_by_row or lying.is_worth_a_copy:
-            return False
-        assert isinstance(value, Call)
-        self._views[var] = Strided(self._behind(value, lying), lying, value)
-        return True
 
     def _target(self, var: Var) -> str | None:
         """Declare the variable that a branch or a loop assigns."""
@@ -271,13 +279,6 @@ class BodyWriter(ExpressionWriter):
                     self._give(expr, exit_)
             case _:
                 self._give(expr, exit_)
-
-    @contextmanager
-    def _making(self, *, escapes: bool) -> Generator[None]:
-        """Make tensors meanwhile on the heap, if they escape, or where a round forgets them."""
-        self._room = "relay_heap" if escapes else "relay_room"
-        yield
-        self._room = "relay_room"
 
     def _give(self, expr: Expr, exit_: _Exit) -> None:
         with self._making(escapes=exit_.escapes):
@@ -330,13 +331,15 @@ class BodyWriter(ExpressionWriter):
             raise NotInC("the sizes of tensors change from round to round")
         around = Around(known, [])
         outer, self._around = self._around, around
+        columns, again = self._columns, [s.call for s in callee.sites if s.call is not call]
+        self._columns = self._columns_of(callee, again)
         begin = len(self._lines)
         loop = self._carrying(self._loop_of(callee))
         inner = replace(exit_, loops=(loop, *exit_.loops))
         with self._nested() as body:
             yield self._body(function.body, inner)
-        self._lines[begin:begin] = around.lines
-        self._around = outer
+        self._lines[begin:begin] = (*self._column_lines(), *around.lines)
+        self._around, self._columns = outer, columns
         if body and body[-1] == "continue;":
             body.pop()
         elif not _leaves(body):
@@ -367,6 +370,11 @@ class BodyWriter(ExpressionWriter):
 
     def _jump(self, call: Call, loop: _Loop, exit_: _Exit) -> None:
         """Write a call in tail position of what is being written."""
+        columns = self._columns
+        for arg, name in zip(call.args, loop.params, strict=True):
+            made = self._named.get(arg) if isinstance(arg, Var) else None
+            if columns is not None and columns.loop is loop.planned and made and name:
+                columns.lead_with(made[0], name)
         self._assign(loop, [None if is_unit(a) else self._atom(a) for a in call.args])
         if loop.mark is not None:
             self.line(f"relay_forget(s, {loop.mark});")

@@ -1,0 +1,139 @@
+"""The memory of gradients of loops in C: what a round saves lies in columns, which are not copied,
+and what nothing needs any more is used again."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Int, Tensor, options, relay
+from pyrelay.lower_c.functions import spare
+from tests.tolerances import assert_program
+from tests.unit.lower_c.functions.compared import counted
+
+pytestmark = pytest.mark.host("lowerings are chosen here")
+
+T, B, H = Dim("T"), Dim("B"), Dim("H")
+Steps = Tensor[Float, (T, B, H)]
+Weight = Tensor[Float, (H, H)]
+State = Tensor[Float, (B, H)]
+
+
+@relay
+def net(w: Weight, xs: Steps, start: State) -> Float:
+    hidden = start
+    for x in xs:
+        given = relay.tanh(x @ w)
+        hidden = given * relay.tanh(hidden @ w + x) + hidden
+    return relay.mean(hidden * hidden)
+
+
+@relay
+def stopping(w: Weight, xs: Steps, start: State) -> Float:
+    hidden = start
+    for x in xs:
+        hidden = relay.tanh(hidden @ w + x)
+        if relay.amax(hidden) < 0.4:
+            break
+        hidden = relay.sigmoid(hidden @ w)
+    return relay.mean(hidden * hidden)
+
+
+@relay
+def branching(w: Weight, xs: Steps, start: State) -> Float:
+    hidden, other = start, start
+    for x in xs:
+        other = relay.tanh(other @ w)
+        if relay.amax(x) > 1.0:
+            hidden = relay.tanh(hidden @ w + x) * other
+    return relay.mean(hidden * other)
+
+
+@relay
+def nested(w: Weight, xs: Steps, start: State) -> Float:
+    hidden = start
+    for x in xs:
+        inner = x
+        for _ in range(3):
+            inner = relay.tanh(inner @ w)
+        hidden = relay.tanh(hidden @ w) + inner
+    return relay.mean(hidden * hidden)
+
+
+def drawn(steps: int, batch: int, size: int) -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(steps + size)
+    w = torch.randn(size, size) / size**0.5
+    return w, torch.randn(steps, batch, size), torch.randn(batch, size)
+
+
+SIZES = ((0, 3, 5), (1, 3, 5), (7, 1, 16), (5, 33, 63), (9, 64, 128))
+"""The last ones are large enough for blocks of their own."""
+
+
+@pytest.mark.parametrize("function", [net, stopping, branching, nested])
+def test_gradients_of_loops_agree_whatever_ran_before(function: Any) -> None:
+    gradient = relay.value_and_grad(function, wrt=("w", "start"))
+    for steps, batch, size in (*SIZES, *reversed(SIZES)):
+        args = drawn(steps, batch, size)
+        with options(lowering="torch"):
+            expected = gradient(*args)
+        with options(lowering="c"), counted() as ran:
+            found = gradient(*args)
+        assert ran
+        assert_program(found, expected)
+
+
+def test_a_loop_that_stops_early_of_more_rounds_than_there_is_room_for() -> None:
+    @relay
+    def early(w: Weight, times: Int, start: State) -> Float:
+        hidden = start
+        for _ in range(times):
+            hidden = relay.tanh(hidden @ w)
+            if relay.amax(hidden) < 0.5:
+                return relay.mean(hidden)
+        return relay.mean(hidden * hidden)
+
+    gradient = relay.value_and_grad(early, wrt=("w",))
+    args = torch.eye(3), 1 << 62, torch.ones(2, 3)
+    with options(lowering="torch"):
+        expected = gradient(*args)
+    with options(lowering="c"), counted() as ran:
+        found = gradient(*args)
+    assert ran
+    assert_program(found, expected)
+
+
+def kept_by(gradient: Any, *args: Any) -> int:
+    """Return the bytes that a thread keeps for its next calls after some of a gradient: all that
+    these have needed at once."""
+
+    def calls() -> int:
+        with options(lowering="c", products="own"):
+            for _ in range(3):
+                gradient(*args)
+        return spare._KEPT.spare._cells[1]  # pyright: ignore[reportPrivateUsage]
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(calls).result()
+
+
+def test_a_gradient_needs_what_it_saves_and_little_else() -> None:
+    @relay
+    def gated(w: Weight, u: Weight, xs: Steps, start: State) -> Float:
+        hidden = start
+        for x in xs:
+            given = relay.sigmoid(x @ w + hidden @ u)
+            hidden = given * relay.tanh(hidden) + hidden
+        return relay.mean(hidden * hidden)
+
+    steps, batch, size = 40, 64, 128
+    w, xs, start = drawn(steps, batch, size)
+    gradient = relay.value_and_grad(gated, wrt=("w", "u"))
+    saved = 3  # the gate, tanh and the state of each step
+    hoisted = 1  # what is made of all inputs, then the gradients of the gates in its place
+    packed = 2  # the operands of a product
+    column = steps * batch * size * 4
+    assert kept_by(gradient, w, w, xs, start) < (saved + hoisted + packed + 1) * column
