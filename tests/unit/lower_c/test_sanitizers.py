@@ -41,6 +41,7 @@ TESTS = (
     "functions/test_floats.py",
     "functions/test_loops.py",
     "functions/test_tensors.py",
+    "functions/test_memory.py",
 )
 
 
