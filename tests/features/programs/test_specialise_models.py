@@ -77,6 +77,19 @@ def test_what_the_fixed_values_decide_is_gone() -> None:
     assert "if" not in text
 
 
+@relay
+def shifted(x: ROWS, b: Float) -> Float:
+    return (net(x) + b).sum()
+
+
+def test_zeros_are_left_out_of_functions_of_models_under_fast_math() -> None:
+    model: Model = relay.create_model(net, seed=0)
+    exact, fast = (relay.specialise(shifted, b=0.0, fast_math=f) for f in (False, True))
+    assert "0.0" in str(exact)
+    assert "0.0" not in str(fast)
+    torch.testing.assert_close(model.bind(fast)(X), model.bind(exact)(X))
+
+
 def close(found: Any, expected: Any) -> None:
     torch.testing.assert_close(dict(found), dict(expected))
 
