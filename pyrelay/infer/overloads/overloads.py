@@ -47,6 +47,7 @@ from ...operators.host.loop import (
     element_at,
     equal_values,
     first_place,
+    gradient_for,
     index_of,
     is_before,
     is_inside,
@@ -82,6 +83,7 @@ from .sites import Reader, Site, nothing
 from .stop_gradient import stop_gradient_reading
 from .tree_map import mapped
 from .tuple_overloads import of_tuple
+from .updates import gradient
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -460,6 +462,7 @@ _OF_CALLS: Final[
     equal: _compared,
     equal_values: _equal,
     field: _field,
+    gradient_for: gradient,
     map_leaves: _tree_map,
     stop_gradient: stop_gradient_reading,
     relay_call: _of_relay,

@@ -129,6 +129,13 @@ by_type: Final = _undecided_of(
     sample=((0,), 0),
     attrs={"name": "depth", "types": ("Tree",)},
 )
+gradient_for: Final = _undecided_of(
+    "gradient_for",
+    "A gradient that moves parameters, which has their structure.",
+    operand("params"),
+    operand("grads"),
+    sample=((0,), (0,)),
+)
 equal_values: Final = _undecided_of(
     "equal_values",
     "`relay.equal` as it is written: of tensors element by element, of data as a whole.",
@@ -162,6 +169,7 @@ UNDECIDED: Final = (
     map_leaves,
     by_type,
     equal_values,
+    gradient_for,
     relay_call,
     index_of,
     count_of,

@@ -18,6 +18,7 @@ from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, 
 from ...ir.traverse import Steps, let, run
 from ...ir.types import INT
 from ...operators.composite.optim import adam_step, momentum_step, sgd_step
+from ...operators.host.loop import gradient_for
 from ...operators.primitive.arithmetic import add
 from ...operators.primitive.create import zeros, zeros_like
 from ...operators.primitive.index import index
@@ -109,7 +110,9 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     bindings: list[Binding] = []
     read = RefRead(model_field(cx, name, 0, span), span=span)
     content = atom(read, "content", into(bindings))
-    grads = atom((yield cx.expression(bound["grads"])), "grads", into(bindings))
+    given = atom((yield cx.expression(bound["grads"])), "grads", into(bindings))
+    moved = field_of(again(content), 0, span)
+    grads = atom(Call(gradient_for, (moved, given), {}, span=span), "grads", into(bindings))
     rate = (yield cx.expression(bound["lr"])) if "lr" in bound else None
     if optimizer is None:
         assert rate is not None
