@@ -188,6 +188,8 @@ class _Contraction:
         self._has_rest = not rooms
         begin = loops.scratch
         if self._has_rest:
+            rooms = self._output_in_between()
+        if not rooms:
             rooms = [loops.room(shape, "products_at") for _ in pairs]
         numbers = tuple(range(begin, loops.scratch))
         self._code.route = Route(loops.dtype, shape, summed, forms, numbers)
@@ -211,6 +213,18 @@ class _Contraction:
         if any(s.at != at or s.target.dtype != self._loops.dtype for s in sums):
             return []
         return [self._code.argument(s.target, s.name) for s in sums]
+
+    def _output_in_between(self) -> list[str]:
+        """Return the one output, if it has room for the one sum until what is made of it is stored
+        at its place."""
+        plan, at = self._plan, self._loops.place_of_sum()
+        match self._whole_stores():
+            case [store] if len(plan.stores) == len(plan.sums) == 1 and not plan.reductions:
+                fits = store.at == at and store.target.dtype == self._loops.dtype
+                is_new = store.target.overwrites is None
+                return [self._code.argument(store.target, store.name)] if fits and is_new else []
+            case _:
+                return []
 
     # Tiles.
 
