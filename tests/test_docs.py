@@ -27,7 +27,7 @@ CODE_PAGES = [
 ]
 """The pages about the code, which mention its files."""
 DOCS = [page for page in PAGES if "```python" in page.read_text("utf-8")]
-NOTICE = re.compile(r"C is being built for .*\n")
+NOTICE = re.compile(r"(C is being built for .*|`.*` is being compiled)\n")
 """What is logged where a machine is slow."""
 
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```\n(.*?)```)?", re.DOTALL)

@@ -17,6 +17,7 @@ from typing import Final, final
 from ...config import current
 from ...cpu import cpu
 from ...disk_cache import DiskCache
+from ...notices import announced
 from ...version import __version__
 from .compiler import CannotBuild, Compiler, find_compiler
 from .library import Library
@@ -41,9 +42,6 @@ CACHE: Final = DiskCache("built", limit=512 << 20)
 _NOTICE: Final = (
     "torch runs what would be C, with the same values: %s; PYRELAY_LOWERING=torch asks for no C"
 )
-
-_NOTICE_AFTER: Final = 2.0
-"""Seconds of building after which the user hears of it."""
 
 _notified = threading.Event()
 _refused: Final[dict[str, CannotBuild]] = {}
@@ -129,7 +127,7 @@ def _built(compiler: Compiler, missing: dict[str, LibrarySource]) -> dict[str, b
     workers = min(count, os.cpu_count() or 1)
     names = ", ".join(dict.fromkeys(source.name for source in missing.values()))
     contents: dict[str, bytes] = {}
-    with _notice(names), ThreadPoolExecutor(workers, "pyrelay-build") as pool:
+    with announced(_notice(names), _LOGGER), ThreadPoolExecutor(workers, "pyrelay-build") as pool:
         futures = {
             key: [pool.submit(_compiled, compiler, source, text) for text in source.texts]
             for key, source in missing.items()
@@ -169,16 +167,7 @@ def _folder() -> Generator[Path, None, None]:
         raise CannotBuild(f"there is no room for temporary files: {error}") from error
 
 
-@contextmanager
-def _notice(names: str) -> Generator[None, None, None]:
-    """Log the names of the functions being built, if the build takes long."""
+def _notice(names: str) -> str:
+    """Return the notice of a build that takes long."""
     text = f"C is being built for {names}"
-    if current().cache:
-        text += f"; the result is kept in {CACHE.folder}"
-    timer = threading.Timer(_NOTICE_AFTER, _LOGGER.warning, ("%s", text))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return f"{text}; the result is kept in {CACHE.folder}" if current().cache else text

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from pyrelay import notices
 from pyrelay.config import options
 from pyrelay.cpu import Cpu, cpu
 from pyrelay.lower_c.building import (
@@ -288,7 +289,7 @@ def test_a_build_that_takes_long_is_announced(
 
     handler = Notice()
     logging.getLogger("pyrelay.building").addHandler(handler)
-    monkeypatch.setattr(texts, "_NOTICE_AFTER", 0.0)
+    monkeypatch.setattr(notices, "_AFTER", 0.0)
     try:
         with pytest.raises(CannotBuild):
             build(SUM, name="fib")
