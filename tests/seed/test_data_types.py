@@ -126,8 +126,8 @@ def test_optionals_of_different_types_are_different() -> None:
     with pytest.raises(CheckError) as caught:
         bigger.check()
     text = str(caught.value)
-    assert "`opt` is Option[Int]" in text
-    assert "`big` is Option[Tensor[Float, (10, 10)]]" in text
+    assert "`inc_scalar` takes Int | None as `opt`" in text
+    assert "`big` is Tensor[Float, (10, 10)] | None" in text
     with pytest.raises(RunError):
         inc_scalar(torch.ones(10, 10))
 

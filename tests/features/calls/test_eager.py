@@ -43,7 +43,7 @@ def test_a_call_that_does_not_fit_says_so() -> None:
 def test_a_tensor_of_a_dtype_that_programs_do_not_have_is_refused(
     name: str, call: Callable[[torch.Tensor], object]
 ) -> None:
-    with pytest.raises(RunError, match=f"`{name}`: takes no tensor of dtype complex64"):
+    with pytest.raises(RunError, match=f"`{name}` takes no tensor of dtype complex64"):
         call(torch.ones(2, dtype=torch.complex64))
 
 

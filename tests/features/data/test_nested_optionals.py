@@ -51,7 +51,7 @@ def same(x: T) -> T:
 def test_a_script_says_each_of_the_values() -> None:
     assert [depth(x).item() for x in (None, Some(None), 2.0, Some(2.0))] == [0.0, 1.0, 2.0, 2.0]
     assert depth.interpret(Some(None)) == 1.0
-    assert depth.type == "(x: Option[Option[Float]]) -> Float"
+    assert depth.type == "(x: Option[Float | None]) -> Float"
 
 
 def test_they_come_back_as_they_were() -> None:

@@ -118,7 +118,7 @@ def test_they_have_type_parameters() -> None:
     def sized(x: Sized[N]) -> Sized[2 * N]:
         return x
 
-    assert passed.type == "(x: Gone[Int], y: Sized[3], z: Option[Void]) -> Gone[Int]"
+    assert passed.type == "(x: Gone[Int], y: Sized[3], z: Void | None) -> Gone[Int]"
     with pytest.raises(CheckError, match=r"`floats` takes Gone\[Float\]"):
         mixed.check()
     with pytest.raises(CheckError, match=r"Sized\[2\*N\]"):
@@ -154,7 +154,7 @@ def optional(x: Void | None, y: Float) -> Float:
 def test_an_alias_that_is_made_again_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert optional(None, 2.0) == 2.0
     monkeypatch.setitem(globals(), "Void", Other)
-    assert optional.type == "(x: Option[Other], y: Float) -> Float"
+    assert optional.type == "(x: Other | None, y: Float) -> Float"
     assert optional(None, 2.0) == 2.0
 
 

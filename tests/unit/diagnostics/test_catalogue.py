@@ -23,6 +23,7 @@ HUNDREDS = {
     "sites": 1,
     "sizes": 2,
     "types": 2,
+    "dtypes": 2,
     "undetermined": 2,
     "derivatives": 3,
     "batching": 3,

@@ -41,8 +41,8 @@ TYPES = {
     "sum": "Fn[[List[Int]], Int]",
     "tl": "Fn[[List[A]], List[A]]",
     "tmap": "Fn[[Fn[[A], B], Tree[A]], Tree[B]]",
-    "unfoldl": "Fn[[Fn[[A], Option[tuple[A, B]]], A], List[B]]",
-    "unfoldr": "Fn[[Fn[[A], Option[tuple[A, B]]], A], List[B]]",
+    "unfoldl": "Fn[[Fn[[A], tuple[A, B] | None], A], List[B]]",
+    "unfoldr": "Fn[[Fn[[A], tuple[A, B] | None], A], List[B]]",
     "update": "Fn[[List[A], Int, A], List[A]]",
     "zip": "Fn[[List[A], List[B]], List[tuple[A, B]]]",
 }
