@@ -213,7 +213,7 @@ def test_a_function_inside_of_data_with_sizes_of_its_own_is_refused() -> None:
     def same_holders(a: Holder, b: Holder) -> bool:
         return relay.equal(a, b)
 
-    with pytest.raises(CheckError, match="the field `run` of `Step` is .*, which is not compared"):
+    with pytest.raises(CheckError, match=r"the field `run` of `Step` is .*, which is not compared"):
         same_holders.check()
 
 
