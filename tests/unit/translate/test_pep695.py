@@ -187,8 +187,8 @@ class Holder[M]:
         ("Row[3]", "Tensor[Float, (3,)]"),
         ("Row[n]", "Tensor[Float, (n,)]"),
         ("Rows[n]", "tuple[Tensor[Float, (n,)], Tensor[Float, (n,)]]"),
-        ("Perhaps[Row[2]]", "Option[Tensor[Float, (2,)]]"),
-        ("Loss[Perhaps[Int]]", "Fn[[Option[Int], Option[Int]], Float]"),
+        ("Perhaps[Row[2]]", "Tensor[Float, (2,)] | None"),
+        ("Loss[Perhaps[Int]]", "Fn[[Int | None, Int | None], Float]"),
         ("Holder[n]", "Holder[n]"),
         ("Row", "Tensor[Float, (any1,)]"),
     ],
@@ -215,7 +215,7 @@ def f(tree: Tree[Float]) -> Float:
             return f(left) + f(right)
 """
     )
-    assert type_of(module, "f") == "Fn[[Option[Tree[Float]]], Float]"
+    assert type_of(module, "f") == "Fn[[Tree[Float] | None], Float]"
 
 
 @pytest.mark.parametrize(
