@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.autograd import forward_ad
 
 from pyrelay import Dim, Float, Int, RunError, Tensor, dispatch, int32, options, relay, uint8
-from pyrelay.runtime.entries.entry import Entry
 
 pytestmark = pytest.mark.host("the evaluator and what is dispatched have no direct calls")
 
@@ -28,20 +26,6 @@ def added(x: Tensor[Float, (N,)], y: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]
 @relay
 def scaled(x: Tensor[Float, (N,)]):
     return x * scale
-
-
-@pytest.fixture
-def general(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the names of the functions whose calls take the general path."""
-    found: list[str] = []
-    call = Entry.__call__
-
-    def noted(self: Entry, values: Sequence[Any]) -> Any:
-        found.append(self.name)
-        return call(self, values)
-
-    monkeypatch.setattr(Entry, "__call__", noted)
-    return found
 
 
 def test_the_second_call_of_a_kind_is_direct(general: list[str]) -> None:

@@ -38,6 +38,13 @@ def step(model: Model[layer], x: Rows) -> Float:
 
 
 @relay
+def plain_step(model: Model[layer], x: Rows) -> Float:
+    value, grads = relay.value_and_grad(model, mean_square, (x,))
+    relay.update_model_params(model, grads, lr=0.1)
+    return value
+
+
+@relay
 def scaled(model: Model[layer], x: Rows, by: Float) -> Tensor[Float, (N, 3)]:
     return model(x) * by
 
@@ -95,6 +102,16 @@ def test_steps_of_an_optimiser_follow_each_other(model: Any) -> None:
         descent.lr = rate
         is_as_evaluated(trained, model)
     assert descent.state_dict(model)["step"] == 5
+
+
+@pytest.mark.host("the evaluator has no direct calls")
+@pytest.mark.parametrize("run", [step, plain_step])
+def test_steps_are_direct_from_the_second_on(run: Any, model: Any, general: list[str]) -> None:
+    run(model, X)
+    general.clear()
+    run(model, X)
+    run(relay.create_model(layer, seed=1), X)
+    assert general == []
 
 
 def test_a_frozen_parameter_stays(model: Any) -> None:
