@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
+
+_COMPILING: Final = logging.getLogger("pyrelay.compiling")
 
 _AFTER: Final = 2.0
 """Seconds after which the user hears of it."""
@@ -22,3 +24,8 @@ def announced(text: str, logger: logging.Logger) -> Generator[None, None, None]:
         yield
     finally:
         timer.cancel()
+
+
+def compiling(name: str) -> AbstractContextManager[None]:
+    """Log that a function is being compiled, if a `with` block takes longer than two seconds."""
+    return announced(f"`{name}` is being compiled", _COMPILING)

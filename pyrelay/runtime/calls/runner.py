@@ -8,7 +8,6 @@ every call, and a program whose captured values have changed is translated anew.
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, final
@@ -24,7 +23,7 @@ from ...infer import infer
 from ...ir.expr import Batching, Differentiation, Function, Rule
 from ...ir.op import Op
 from ...ir.types import TupleType
-from ...notices import announced
+from ...notices import compiling
 from ...translate.source.definition import (
     Definition,
     DefinitionKind,
@@ -65,8 +64,6 @@ from .models_in_front import (
 )
 from .parameters import Parameters, signature_of
 from .programs import at, exporter, program_of, shown_at, translated
-
-_LOGGER: Final = logging.getLogger("pyrelay.compiling")
 
 _OF_MODELS: Final = (Model, TensorRecord, Models)
 
@@ -245,8 +242,8 @@ class Runner(Inspected):
             return known
         if known is not None and not self._are_constants:
             self._note_changed(known.translation)
-        notice = announced(f"`{self._base.name}` is being compiled", _LOGGER)
-        with shown_at(self._parameters.declared, args), uncollected(), notice:
+        shown = shown_at(self._parameters.declared, args)
+        with shown, uncollected(), compiling(self._base.name):
             made = self._make_anew(models, args, transformed)
         self._compiled[key] = made
         return made

@@ -29,7 +29,7 @@ from ...ir.types import FnType
 from ...ir.verify import Stage
 from ...kernels.backend import Backend
 from ...kernels.pipeline import CUT, REGIONS
-from ...notices import announced
+from ...notices import compiling
 from ...operators.host.debugging import is_debugged
 from ...passes.base import Context
 from ...passes.insertion import INSERTIONS, with_inserted
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Diagnostic
 
 _LOGGER: Final = logging.getLogger("pyrelay.passes")
-_COMPILING: Final = logging.getLogger("pyrelay.compiling")
 _SHOWN: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
 """The registry with which Python's filters show a warning once a place."""
 
@@ -243,7 +242,7 @@ class Program:
         )
         known = self._compiled.get(key)
         if known is None:
-            with uncollected(), announced(f"`{self.entry}` is being compiled", _COMPILING):
+            with uncollected(), compiling(self.entry):
                 known = self._compiled[key] = self._compile(device)
         return known
 
