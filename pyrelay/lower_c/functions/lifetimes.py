@@ -8,7 +8,8 @@ from typing import Final, final
 
 from ...ir.expr import Binding, Call, Expr, Function, Tuple, TupleGet, Var, type_of
 from ...ir.traverse import free_vars, spine
-from ...ir.types import AdtType, TupleType, Type
+from ...ir.types import AdtType, Type, subtypes
+from .escapes import has_tensors
 from .kernel_calls import is_tensor
 
 
@@ -87,6 +88,4 @@ class Lifetimes:
 
 
 def _may_be_on_heap(ty: Type) -> bool:
-    if isinstance(ty, TupleType):
-        return any(map(_may_be_on_heap, ty.fields))
-    return isinstance(ty, AdtType) or is_tensor(ty)
+    return has_tensors(ty) or any(isinstance(part, AdtType) for part in subtypes(ty))

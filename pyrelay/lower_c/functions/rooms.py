@@ -17,7 +17,7 @@ from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Expr, TupleGet, Var, type_of
 from ...ir.types import SizeType, TensorType
 from ...kernels.calling import Scratch
-from ...kernels.function_plan import Planned
+from ...kernels.function_plan import CallSite, Planned
 from ..text import Kernel
 from .identifiers import Names
 from .kernel_calls import Hoisted, bytes_of, dim_text, tensor_bytes
@@ -168,9 +168,14 @@ class RoomWriter:
     def _own_calls(self) -> list[Call]:
         """Return the calls of the function that jump to its beginning; none if another function
         jumps there."""
-        own = [s for s in self._planned.sites if self._unit.jumps_to(s.caller.home, self._planned)]
-        is_alone = all(s.caller.home is self._planned for s in own)
-        return [s.call for s in own] if is_alone else []
+        sites = self._jumping_sites()
+        is_alone = all(s.caller.home is self._planned for s in sites)
+        return [s.call for s in sites] if is_alone else []
+
+    def _jumping_sites(self) -> list[CallSite]:
+        """Return the calls that jump to the beginning of the function."""
+        own = self._planned
+        return [s for s in own.sites if self._unit.jumps_to(s.caller.home, own)]
 
     def _columns_of(self, loop: Planned, calls: Sequence[Call]) -> Columns | None:
         """Return the columns of a loop that calls itself so; None where its rounds cannot be

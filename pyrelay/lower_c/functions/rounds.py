@@ -45,11 +45,11 @@ class Counting:
 @final
 @dataclass(frozen=True, slots=True)
 class Walking:
-    """A loop along data: `steps` are the constructors that lead to the next node, with the number
-    of the field that has it."""
+    """A loop along data: the next node lies in a field of a node that one constructor makes."""
 
     at: Var
-    steps: tuple[tuple[str, int], ...]
+    constructor: str
+    field: int
 
 
 @final
@@ -97,7 +97,7 @@ def _walking(loop: Loop, found: Round) -> Walking | None:
         case _:
             return None
     steps = [step for c in clauses if (step := _step(c.pattern, passed)) is not None]
-    return Walking(at, tuple(steps)) if len(steps) == 1 else None
+    return Walking(at, *steps[0]) if len(steps) == 1 else None
 
 
 def _step(pattern: Pattern, passed: Sequence[Expr]) -> tuple[str, int] | None:
@@ -166,11 +166,10 @@ class Columns:
             return [f"const int64_t {count} = {end} > {at} ? {end} - {at} : 0;"]
         ty = type_of(way.at)
         assert isinstance(ty, AdtType)
-        ((constructor, index),) = way.steps
-        shape = types.shape(ty, constructor)
+        shape = types.shape(ty, way.constructor)
         node = fresh("node")
         head = f"{shape.struct} *{node} = {at}; {node}->tag == {shape.tag};"
-        step = f"{node} = {node}->{shape.fields[index][0]}"
+        step = f"{node} = {node}->{shape.fields[way.field][0]}"
         return [f"int64_t {count} = 0;", f"for ({head} {step}) {count}++;"]
 
 

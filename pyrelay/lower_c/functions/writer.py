@@ -140,9 +140,9 @@ class BodyWriter(ExpressionWriter):
 
     def _unchanged(self) -> Iterator[str]:
         """Yield the names of the parameters that all jumps to the beginning leave as they are."""
-        own = [s for s in self._planned.sites if self._unit.jumps_to(s.caller.home, self._planned)]
+        calls = [site.call for site in self._jumping_sites()]
         for index, param in enumerate(self._planned.function.params):
-            if param in self._values and all(s.call.args[index] is param for s in own):
+            if param in self._values and all(call.args[index] is param for call in calls):
                 yield self._values[param]
 
     def _block(self, planned: Planned, *, declared: bool) -> _Loop:

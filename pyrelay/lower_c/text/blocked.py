@@ -49,11 +49,8 @@ def in_blocks(kernel: KernelText, nest: Nest, inside: Callable[[Block], None]) -
     done for each vector of places."""
     axes = nest.axes(kernel)
     *around, row, lane = nest.coordinates
-    outer = Block(kernel, axes, None)
-    nested = [outer]
-    for coordinate in around:
-        nested.append(Block(kernel, axes, None, nested[-1], coordinate))
-    columns = Block(kernel, axes, lane, nested[-1], lane)
+    outer, *nested = nest.levels(kernel, axes, len(around))
+    columns = Block(kernel, axes, lane, (nested or [outer])[-1], lane)
     each = Block(kernel, axes, lane, columns, row)
     inside(each)
     high, wide = map(kernel.dims.size, nest.sizes[-_DIMS:])
@@ -67,7 +64,7 @@ def in_blocks(kernel: KernelText, nest: Nest, inside: Callable[[Block], None]) -
         f"const int64_t {top} = {inside_row} * {ROWS};",
         f"const int64_t {bottom} = relay_least_i64({high}, {top} + {ROWS});",
         *recovered(kernel, number, nest.names[:-_DIMS], nest.sizes[:-_DIMS]),
-        *(line for level in nested[1:] for line in level.lines),
+        *(line for level in nested for line in level.lines),
     ]
     vectors = [
         *columns.lines,

@@ -70,6 +70,14 @@ class Nest:
         own = [Axis(c, t, None) for c, t in zip(self.coordinates, texts, strict=False)]
         return [*own, *self.inner]
 
+    def levels(self, kernel: KernelText, axes: Sequence[Axis], depth: int) -> list[Block]:
+        """Return the block around all loops, and those in the loops over the first `depth`
+        coordinates."""
+        found = [Block(kernel, axes, None)]
+        for coordinate in self.coordinates[:depth]:
+            found.append(Block(kernel, axes, None, found[-1], coordinate))
+        return found
+
     def write(
         self,
         kernel: KernelText,
@@ -82,14 +90,10 @@ class Nest:
         done for each vector of places. With `is_shared` these bound the places along the last dim,
         and the loop goes over all rows; with `by_row` they bound the rows."""
         axes = self.axes(kernel)
-        outer = Block(kernel, axes, None)
-        rows: list[Block] = []
-        block = outer
-        for coordinate in self.coordinates[:-1]:
-            block = Block(kernel, axes, None, block, coordinate)
-            rows.append(block)
+        levels = self.levels(kernel, axes, len(self.coordinates) - 1)
+        outer, *rows = levels
         lane = self.coordinates[-1] if self.coordinates else None
-        inner = Block(kernel, axes, lane, block, lane)
+        inner = Block(kernel, axes, lane, levels[-1], lane)
         inside(inner)
         if lane is None:
             return [
