@@ -124,10 +124,8 @@ def _special(value: Expr | None, defined: Definitions) -> Term | None:
                 return None
             left, first = _left(left, defined)
             right, second = _right(right, defined)
-            return SumForm(Form.PRODUCT, (_type(left), _type(right)), (first, second)), (
-                left,
-                right,
-            )
+            form = SumForm(Form.PRODUCT, (_type(left), _type(right)), (first, second))
+            return form, (left, right)
         case Call(callee, (Var() as whole,)) if callee is sum_:
             return _sum(value, whole, defined)
         case Call(callee, (Var() as rows, Var() as numbers)) if callee is embedding_grad:

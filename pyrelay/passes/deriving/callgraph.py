@@ -134,9 +134,8 @@ class CallGraph:
 
 def _unread(name: str, function: Function) -> FunctionBody:
     """Return a ruled function: all that is known of it is its result."""
-    return FunctionBody(
-        name, function, Body((), Var("result", function.result, span=function.span))
-    )
+    result = Var("result", function.result, span=function.span)
+    return FunctionBody(name, function, Body((), result))
 
 
 def _ends(name: str, root: Body) -> dict[Body, tuple[bool, bool]]:

@@ -285,20 +285,9 @@ def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...
     return memory(model, moments, rule, lr)
 
 
-@lru_cache
-def _sgd_rule(momentum: float, weight_decay: float, nesterov: bool) -> SGDRule:
-    return SGDRule(momentum, weight_decay, nesterov)
-
-
-@lru_cache
-def _adam_rule(
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled: bool,
-) -> AdamRule:
-    return AdamRule((beta1, beta2), eps, weight_decay, decoupled)
+_sgd_rule: Final = lru_cache(SGDRule)
+_adam_rule: Final = lru_cache(AdamRule)
+"""The rules by their settings: one is asked for in each step."""
 
 
 @final
@@ -350,7 +339,8 @@ class Adam(Optimizer):
     @property
     def rule(self) -> AdamRule:
         """The rule and its settings, without the learning rate."""
-        return _adam_rule(*self.betas, self.eps, self.weight_decay, self.decoupled)
+        beta1, beta2 = self.betas
+        return _adam_rule((beta1, beta2), self.eps, self.weight_decay, self.decoupled)
 
     def changes(self, moving: Moving, lr: float) -> list[Change]:
         """Return the changes that one step is."""

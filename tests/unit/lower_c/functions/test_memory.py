@@ -1,5 +1,5 @@
-"""The memory of gradients of loops in C: what a round saves lies in columns, which are not copied,
-and what nothing needs any more is used again."""
+"""The memory of gradients of loops in C: the values saved by each round lie in columns, which are
+not copied, and memory is reused after the last use of a value."""
 
 from __future__ import annotations
 
@@ -73,17 +73,21 @@ SIZES = ((0, 3, 5), (1, 3, 5), (7, 1, 16), (5, 33, 63), (9, 64, 128))
 """The last ones are large enough for blocks of their own."""
 
 
+def in_c_as_over_torch(function: Any, *args: Any) -> None:
+    """Assert that a function runs in C, with the values that it has over torch."""
+    with options(lowering="torch"):
+        expected = function(*args)
+    with options(lowering="c"), counted() as ran:
+        found = function(*args)
+    assert ran
+    assert_program(found, expected)
+
+
 @pytest.mark.parametrize("function", [net, stopping, branching, nested])
 def test_gradients_of_loops_agree_whatever_ran_before(function: Any) -> None:
     gradient = relay.value_and_grad(function, wrt=("w", "start"))
     for steps, batch, size in (*SIZES, *reversed(SIZES)):
-        args = drawn(steps, batch, size)
-        with options(lowering="torch"):
-            expected = gradient(*args)
-        with options(lowering="c"), counted() as ran:
-            found = gradient(*args)
-        assert ran
-        assert_program(found, expected)
+        in_c_as_over_torch(gradient, *drawn(steps, batch, size))
 
 
 def test_a_loop_that_stops_early_of_more_rounds_than_there_is_room_for() -> None:
@@ -97,13 +101,7 @@ def test_a_loop_that_stops_early_of_more_rounds_than_there_is_room_for() -> None
         return relay.mean(hidden * hidden)
 
     gradient = relay.value_and_grad(early, wrt=("w",))
-    args = torch.eye(3), 1 << 62, torch.ones(2, 3)
-    with options(lowering="torch"):
-        expected = gradient(*args)
-    with options(lowering="c"), counted() as ran:
-        found = gradient(*args)
-    assert ran
-    assert_program(found, expected)
+    in_c_as_over_torch(gradient, torch.eye(3), 1 << 62, torch.ones(2, 3))
 
 
 def kept_by(gradient: Any, *args: Any) -> int:
