@@ -9,9 +9,9 @@ reads as a type of the IR. Nothing here needs torch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, cast, final
 
+from .dataclass import dataclass
 from .ir import dims as ir_dims
 from .ir import types as ir_types
 

@@ -15,10 +15,11 @@ import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, final
 
+from .dataclass import dataclass
 from .diagnostics.misspelt import nearest
 from .registry import Registry
 

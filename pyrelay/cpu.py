@@ -5,10 +5,11 @@ from __future__ import annotations
 import platform
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, final
+
+from .dataclass import dataclass
 
 _NATIVE: Final = {"aarch64": "-mcpu=native", "arm64": "-mcpu=native", "ppc64le": "-mcpu=native"}
 """How compilers spell the processor of this machine, where it is not `-march=native`."""

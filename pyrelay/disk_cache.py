@@ -15,11 +15,11 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
 from .config import cache_folder, current
+from .dataclass import dataclass
 from .files import replace_file
 
 _LOGGER: Final = logging.getLogger("pyrelay.cache")

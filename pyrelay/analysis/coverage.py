@@ -12,10 +12,11 @@ new follows, and it stops when it has split `BUDGET` rows; `Coverage.is_complete
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice, product
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..diagnostics.source import NOWHERE
 from ..ir.expr import (
     BindPattern,

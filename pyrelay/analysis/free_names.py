@@ -6,9 +6,10 @@ One walk over a global function, in order of evaluation, summarises it and every
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Expr, Flavour, Function, If, LetBlock, Match, Var
 from ..ir.traverse import children, pattern_vars

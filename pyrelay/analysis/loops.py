@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import final
 
+from ..dataclass import dataclass
 from ..ir.expr import (
     Binding,
     BindPattern,

@@ -7,9 +7,9 @@ counters of loops rely on; and how many bits sizes, constants and remainders hav
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..ir.expr import Call, Constant, Expr, Function, If, LetBlock, Match, Var
 from ..ir.module import Module
 from ..ir.op import Op

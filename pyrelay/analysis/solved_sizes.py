@@ -8,9 +8,10 @@ the size, and otherwise before the binding that needs it. Later stages treat it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..ir.equations import Solution, solutions
 from ..ir.expr import (

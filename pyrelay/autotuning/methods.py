@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
@@ -19,6 +18,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from ..config import current
+from ..dataclass import dataclass
 from ..ir.op import Method
 from .measurements import keep, key_of, recall
 from .timing import fastest

@@ -8,11 +8,12 @@ functions has no better, the answer is a guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, Protocol, final
 
 import torch
+
+from ..dataclass import dataclass
 
 try:
     import resource

@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..decorators import RelayFunction, collected_refusals
 from ..diagnostics.diagnostic import (
     CaseFix,

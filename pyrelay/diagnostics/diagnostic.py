@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..dataclass import dataclass
 from .mistake import CaseFix as CaseFix
 from .mistake import Diagnostic as Diagnostic
 from .mistake import Fix as Fix

@@ -7,9 +7,10 @@ text, terminal colours and HTML are three readings of one layout.
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeAlias
+
+from ..dataclass import dataclass
 
 _TAB: Final = 4
 

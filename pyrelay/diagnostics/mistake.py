@@ -6,9 +6,10 @@ Each mistake is a frozen dataclass in `catalogue/` that knows its code and gives
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from ..dataclass import dataclass
 
 if TYPE_CHECKING:
     from .source import Span

@@ -7,9 +7,9 @@ over several lines is a bar in a lane left of the source. Lines far from every l
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ..dataclass import dataclass
 from .layout import Displayed, Line, Piece, Role, displayed, text_width
 
 if TYPE_CHECKING:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
+
+from ..dataclass import dataclass
 
 if TYPE_CHECKING:
     import ast

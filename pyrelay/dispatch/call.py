@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.dispatch import NothingToRedispatch
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import Span

@@ -9,11 +9,11 @@ what torch packs into one backend key, device and dtype, are two keys here, and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from typing import Any, Final, cast, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.dispatch import BadKeyName, NoKey
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.misspelt import nearest

@@ -9,11 +9,11 @@ a result of a search in one is valid as long as the table is the same object.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import Any, Final, final
 
+from ..dataclass import dataclass
 from ..ir.op import Op
 from ..registry import Removable
 from .keys import Key

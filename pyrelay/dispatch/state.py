@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, final
 
+from ..dataclass import dataclass
 from .keys import Key, key_of
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ to are compiled as if there were no table.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.expr import Call, type_of
 from ..ir.module import Module
 from ..ir.op import Op, ShapeBehaviour

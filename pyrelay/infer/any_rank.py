@@ -6,9 +6,9 @@ declared so, it is unknown, and once a use shows its rank it must agree with the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.sizes import ShapeMismatch
 from ..ir.op import Clash, Stuck
 from ..ir.types import (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..ir.derived_types.batch_dims import NoBatch, axes_of, is_batched, with_batch, without_batch
 from ..ir.dims import Dim

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.types import ConditionMismatch
 from ..diagnostics.diagnostic import Problem
 from ..ir.expr import Constant, Expr, If, use_of

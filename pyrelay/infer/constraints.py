@@ -7,9 +7,10 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.lists import ElementMismatch
 from ..diagnostics.catalogue.types import (
     ArgumentCountMismatch,

@@ -7,9 +7,9 @@ tried when it is made; one that is `Stuck` waits in the work-list.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.text import MalformedType
 from ..diagnostics.diagnostic import CheckError
 from ..ir.dims import Dim

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import final
 
+from ..dataclass import dataclass
 from ..ir.types import UNIT, Type, TypeHole
 from .coercions.optional import inner_of
 from .constraints import (

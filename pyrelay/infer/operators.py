@@ -7,10 +7,11 @@ when the call can never be typed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, final
 
+from ..dataclass import dataclass
 from ..ir.bounds import maximum, minimum
 from ..ir.calls.attributes import bind_attr, bind_attrs, check_names
 from ..ir.dims import Dim

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.patterns import (
     PatternArity,
     PatternMismatch,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import final
 
+from ..dataclass import dataclass
 from ..ir.dims import ONE, ZERO, Dim, DimHole, DimOp, DimVar
 from ..ir.op import Clash
 

@@ -9,10 +9,10 @@ on a hole and are woken when it is filled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final, final
 
+from ..dataclass import dataclass
 from ..diagnostics.source import NOWHERE
 from ..ir.dims import Dim, DimHole, DimVar
 from ..ir.expr import Assumption, Expr, Function

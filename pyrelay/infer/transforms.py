@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, assert_never, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..ir.derived_types.differentiable import is_differentiable
 from ..ir.derived_types.jacobians import NoJacobian, jacobian_type

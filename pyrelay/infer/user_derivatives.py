@@ -9,9 +9,10 @@ and its rules capture comes first in all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..diagnostics.catalogue.derivatives import RuleMismatch
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..diagnostics.diagnostic import Problem

@@ -14,9 +14,10 @@ The larger and the smaller of two dims are made of the last form, `bounds.positi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias, final
+
+from ..dataclass import dataclass
 
 
 @final

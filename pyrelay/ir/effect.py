@@ -7,9 +7,10 @@ that escapes: whose mention is not itself a call. Not terminating is not an effe
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from .expr import (
     Call,
     Constant,

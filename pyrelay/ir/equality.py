@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from enum import Enum
 from itertools import zip_longest
 from typing import Any, Final, TypeAlias, assert_never, final, get_args
 
+from ..dataclass import dataclass
 from .dims import Dim
 from .expr import (
     Binding,

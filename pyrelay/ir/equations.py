@@ -9,9 +9,9 @@ uses only what is shown or was found before it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from .dims import ONE, ZERO, Dim, DimOp, DimVar, Monomial, sum_of
 
 Terms: TypeAlias = tuple[tuple[Dim, Dim], ...]

@@ -20,11 +20,12 @@ Every node has a span. `ty` is None until inference has run.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from .bounds import relation
 from .dims import Dim
 from .transforms import Batching as Batching

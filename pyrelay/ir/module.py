@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+
+from ..dataclass import dataclass
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span

@@ -12,10 +12,10 @@ flow backwards too), and then gives the result type; raises `Stuck` while it kno
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, final
 
+from ..dataclass import dataclass
 from .declaration.derivatives import Expansion as Expansion
 from .declaration.derivatives import Gradient as Gradient
 from .declaration.derivatives import Linear as Linear

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Final, TypeAlias, TypeGuard, final
 
+from ..dataclass import dataclass
 from .dims import Dim, DimHole, DimVar
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, final, runtime_checkable
 
 from ..config import ADDED_LOWERINGS, lowerings
+from ..dataclass import dataclass
 from ..ir.expr import Call, Function
 from ..ir.module import Module
 from ..passes.base import Pass

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from math import prod
 from typing import Any, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim, DimAtom, DimOp
 from ..ir.types import DType, SizeType, TensorType
 

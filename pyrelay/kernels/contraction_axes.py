@@ -8,10 +8,11 @@ own dims come first in the result has the rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim, product
 from ..ir.expr import Call, Expr, Var
 

@@ -7,9 +7,9 @@ is in the cache. A value that is computed for fewer places than the loop has cou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import assert_never, final
 
+from ..dataclass import dataclass
 from ..ir.bounds import at_most
 from ..ir.dims import ONE, ZERO, Dim, product, sum_of
 from ..ir.expr import Expr, Var, type_of

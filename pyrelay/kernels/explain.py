@@ -8,10 +8,10 @@ computes. Sizes that only the run knows stay names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..diagnostics.source import BUILTIN, Span
 from ..diagnostics.wording import counted
 from ..ir.dims import ZERO, Dim, sum_of

@@ -9,10 +9,11 @@ that may recurse.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, final
 
 from ..analysis.dim_availability import needed
+from ..dataclass import dataclass
 from ..dispatch.view import NOTHING, View
 from ..ir.calls.storage import overwritten_operand
 from ..ir.dims import Dim, DimOp

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import final
 
 from ..analysis.bindings import definitions, uses
+from ..dataclass import dataclass
 from ..diagnostics.source import BUILTIN
 from ..ir.dims import product
 from ..ir.expr import Call, Expr, Function, RefRead, Tuple, TupleGet, Var, type_of

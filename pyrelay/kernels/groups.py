@@ -9,10 +9,10 @@ everything that differs between kinds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.declaration.lowering import Contraction, MadeOf, Reduction, Scatter, inside
 from ..ir.dims import ONE, Dim, product
 from ..ir.expr import Call, Expr, Function, Var, type_of

@@ -10,9 +10,9 @@ they live on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..ir.bounds import at_most
 from ..ir.calls.storage import makes_storage, overwritten_operand
 from ..ir.dims import ZERO, Dim

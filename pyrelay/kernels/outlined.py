@@ -4,9 +4,10 @@ and the remarks of fusion: why values that belong together are in several kernel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.expr import Call, GlobalVar, LetBlock, Var
 from ..ir.module import Attribute, Module
 from ..ir.traverse import post_order

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, final
 
+from ..dataclass import dataclass
 from ..ir.declaration.elements import Elements, Place
 from ..ir.dims import Dim
 from ..ir.expr import Constant, Var, type_of

@@ -9,9 +9,9 @@ bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..diagnostics.wording import counted
 from ..ir.dims import ZERO, Dim
 from ..ir.expr import Call, Constant, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of

@@ -14,10 +14,11 @@ else holds may lie there; two values of one slot are never needed at the same ti
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias, assert_never, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..ir.expr import (
     Binding,

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, final
 
 import torch
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..ir.expr import Call
 from ..ir.op import Op

@@ -5,9 +5,9 @@ Making one needs neither torch nor triton; `build` compiles the text and `launch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..kernels.calling import Argument
 

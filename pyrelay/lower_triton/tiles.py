@@ -8,9 +8,9 @@ operand as fast as memory gives it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..kernels.contraction_axes import Sorts
 from .kernel import Config

@@ -8,9 +8,9 @@ Operators live on `Value`, never on expression nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
+from ..dataclass import dataclass
 from ..ir.calls.attributes import bind_attrs
 from ..ir.calls.closed_solver import ClosedSolver
 from ..ir.dims import Dim

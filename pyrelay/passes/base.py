@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.verify import Stage

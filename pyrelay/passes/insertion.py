@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..registry import Registry, Removable
 from .base import Pass
 from .manager import Phase, Pipeline

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.module import Module
 from ..ir.verify import Stage, VerifyError, includes, verify, verify_conversions
 from .base import Context, Pass

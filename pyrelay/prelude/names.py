@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from .library import LIST, NAT, OPTION, TREE, qualified
 from .values import Cons, List, Nat, Nil, Option, Rose, Succ, Zero, some
 

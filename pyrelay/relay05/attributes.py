@@ -7,9 +7,9 @@ call by that name. Every attribute of every operator has one, so no value passes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..ir.op import Missing
 from ..ir.types import DTYPES, DType
 

@@ -8,9 +8,10 @@ call is kept as the operator `relay_call`, which inference expands once it knows
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, final
 
+from ..dataclass import dataclass
 from ..diagnostics.misspelt import nearest
 from ..diagnostics.source import Span
 from ..diagnostics.wording import counted

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..ir.types import (
     DTYPES,
     TEXT_DTYPES,

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..ir.expr import (
     Batching,
     Call,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Label
 from ..source import NOWHERE, Span
 

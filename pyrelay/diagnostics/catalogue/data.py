@@ -5,8 +5,7 @@ Codes RL150 to RL169. Everything here is found while Python becomes IR.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Label
 from ..misspelt import did_you_mean, nearest
 from ..source import Span

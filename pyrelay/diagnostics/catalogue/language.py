@@ -6,8 +6,7 @@ them is found while Python becomes IR.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Label
 from ..source import Span
 

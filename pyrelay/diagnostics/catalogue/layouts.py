@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Fix, Label
 from ..source import Span
 

@@ -5,9 +5,9 @@ Codes RL100 to RL149, with `language`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Fix, Label
 from ..misspelt import did_you_mean
 from ..source import Span

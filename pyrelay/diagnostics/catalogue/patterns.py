@@ -5,8 +5,7 @@ Codes RL200 to RL299, with `types`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ..diagnostic import CaseFix, Diagnostic, Label, Severity
 from ..source import Span
 

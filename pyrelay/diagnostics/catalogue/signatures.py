@@ -5,8 +5,7 @@ Codes RL100 to RL149, with `language`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Label
 from ..misspelt import did_you_mean
 from ..source import Span

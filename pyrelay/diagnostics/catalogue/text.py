@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Fix, Label
 from ..misspelt import did_you_mean
 from ..source import Span

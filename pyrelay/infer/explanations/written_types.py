@@ -9,9 +9,9 @@ takes a type, and a type where it takes a size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.text import MalformedType
 from ...diagnostics.catalogue.types import QuantifiedType
 from ...diagnostics.diagnostic import Problem

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Construct, Span
 from ...ir.dims import Dim
 from ...ir.expr import (

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.retype import Retyping, types_in
+from ...dataclass import dataclass
 from ...diagnostics.diagnostic import Diagnostic, Label, Problem
 from ...ir.dims import Dim, DimVar
 from ...ir.equality import alpha_equal

@@ -9,9 +9,9 @@ the coordinates of the kernel and the sizes of the program; both are simplified 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, final
 
+from ...dataclass import dataclass
 from ..dims import Dim
 from ..types import DType, int64
 from .scalars import Scalars

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, final
+
+from ...dataclass import dataclass
 
 if TYPE_CHECKING:
     from ..types import Type

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ..dims import DimVar
 from ..effect import Effects, effects_of
 from ..expr import Call, Expr, Function

@@ -8,9 +8,9 @@ made of, and repeats its operations.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Var, type_of
 from ...ir.types import TupleType

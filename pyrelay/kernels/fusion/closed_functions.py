@@ -7,12 +7,12 @@ one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...analysis.free_names import names_in
 from ...analysis.retype import types_in
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
 from ...ir.equality import structural_hash

@@ -7,9 +7,10 @@ becomes a reduction (`vectors`). Fusion then finds the loops.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.declaration.lowering import MadeOf, inside
 from ...ir.expr import Binding, Call, Expr, Var, is_atom

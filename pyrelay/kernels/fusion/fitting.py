@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import inf
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Call, Expr, If, Match, RefCreate, RefWrite, Var, type_of
 from ...ir.op import Op

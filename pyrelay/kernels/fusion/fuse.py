@@ -8,9 +8,10 @@ evaluator calls a kernel function like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.effect import Effects, effects_of
 from ...ir.expr import (

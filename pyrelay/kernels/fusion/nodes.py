@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...ir.calls.storage import overwritten_operand
 from ...ir.declaration.elements import Place
 from ...ir.declaration.lowering import (

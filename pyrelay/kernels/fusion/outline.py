@@ -9,10 +9,11 @@ region or after it. A training step without control flow of its own is one regio
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
 from ...analysis.dim_availability import dims_in_attrs, needed, shown
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
 from ...ir.effect import Effects, effects_of

@@ -7,9 +7,10 @@ element by element. As kernels they are part of the memory plan and of what a ba
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Call, Function, type_of
 from ...ir.module import Module

@@ -8,9 +8,9 @@ the same ones, so a memory plan of the region holds for it in either form.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var
 from ...ir.module import Module

@@ -13,10 +13,10 @@ elementwise uses, and where a product or a reduction is among what it is made of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.bounds import at_most
 from ...ir.declaration.lowering import Pointwise, inside

@@ -13,10 +13,10 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import BUILTIN, Span
 from ...ir.expr import Function, Var
 from ..calling import Argument

@@ -15,9 +15,9 @@ Sums are float32, for float64 operands float64, for whole numbers in the dtype o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, ZERO, Dim, product
 from ...ir.expr import Var, type_of
 from ...ir.types import DType, float32, float64, is_float

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.declaration.elements import Place
 from ...ir.dims import ONE, Dim, DimOp, product
 from ...ir.expr import type_of

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import type_of
 from ...ir.types import DType, bool_, int32, int64, is_float
 from ..groups import Reduced

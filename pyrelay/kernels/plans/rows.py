@@ -8,9 +8,10 @@ same stage that they are made online with (`reductions`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Var, type_of
 from ..calling import Layout, NoKernel

@@ -7,9 +7,9 @@ that it makes are terms, so that a backend decides what is written where when al
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...ir.declaration.elements import Elements
 from ...ir.dims import ONE, ZERO, Dim
 from ...ir.expr import Constant, Expr, Function, Var, type_of

@@ -8,9 +8,9 @@ terms made before them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.types import DType, DTypeKind, float32

@@ -8,10 +8,10 @@ the host and passed as one integer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.bounds import is_nonnegative
 from ...ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
 from ..calling import Argument, Size, Stride, size_name

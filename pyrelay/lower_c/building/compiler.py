@@ -9,10 +9,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final, final
+
+from ...dataclass import dataclass
 
 _NAMES: Final = ("cc", "gcc", "clang")
 _TIMEOUT: Final = 300.0

@@ -10,12 +10,12 @@ import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, final
 
 from ...config import current
 from ...cpu import cpu
+from ...dataclass import dataclass
 from ...disk_cache import DiskCache
 from ...notices import announced
 from ...version import __version__

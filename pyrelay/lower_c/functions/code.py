@@ -26,12 +26,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 import torch
 
 from ...config import current
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.types import TensorType, TupleType, Type, bool_, is_float, known_dtype
 from ...kernels.operands import contiguous_strides

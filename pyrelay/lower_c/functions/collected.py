@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.types import AdtType, TensorType, TupleType, Type
 from .c_types import CTypes, Shape, declared

@@ -7,9 +7,10 @@ until the round of the loop is over in which they are made.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.declaration.lowering import Elementwise, Pointwise, inside
 from ...ir.dims import ZERO, Dim, DimOp, DimVar, product
 from ...ir.expr import (

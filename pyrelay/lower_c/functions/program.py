@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
 from ...analysis.components import components
 from ...analysis.ranges import in_range
+from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Var, type_of
 from ...ir.module import Module

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Expr, TupleGet, Var, type_of
 from ...ir.types import SizeType, TensorType

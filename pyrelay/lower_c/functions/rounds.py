@@ -9,10 +9,11 @@ walks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, final
 
 from ...analysis.loops import Loop, Round, round_of
+from ...dataclass import dataclass
 from ...ir.expr import (
     BindPattern,
     Call,

@@ -8,9 +8,9 @@ needs it, and where it is small.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, ZERO, Dim, product
 from ...ir.expr import Call, Expr, Function, LetBlock, Tuple, Var, type_of
 from ...ir.op import Op, View

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import type_of
 from ...ir.types import DType, TensorType, is_float

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.types import (
     DType,
     bfloat16,

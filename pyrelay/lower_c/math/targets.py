@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, final
 
 from ...cpu import cpu
+from ...dataclass import dataclass
 from ...ir.types import DType
 
 

@@ -22,9 +22,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from .elements import ELEMENTS, Element
 from .targets import Target
 

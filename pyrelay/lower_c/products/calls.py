@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Var, is_unit, type_of
 from ...ir.op import Op

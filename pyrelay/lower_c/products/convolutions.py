@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ..math import Element, Target
 from .frames import Frame, Pair, Planes, Sheets, planes_of
 from .spread import Spread, spread_text

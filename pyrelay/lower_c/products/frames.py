@@ -7,10 +7,10 @@ places of all rows lie one behind the other, so that vectors are whole although 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ..math import Element, Target
 from .tiles import indented, load, store, vector_of
 

@@ -7,9 +7,9 @@ Unlike a sweep over the gradient with zeros around it this multiplies nothing by
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ..math import Element, Target
 from .frames import Frame
 from .tiles import Vector, declared, indented, outer, sums, tile_size, vector_of

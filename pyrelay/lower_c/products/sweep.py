@@ -7,9 +7,9 @@ kernel turned round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ..math import Element, Target
 from .frames import Planes, aligned
 from .tiles import declared, indented, outer, sums, tile_size, vector_of

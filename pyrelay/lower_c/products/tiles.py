@@ -7,9 +7,9 @@ vectors of both, and sums their lanes at the end.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ..math import AVX512, NEON, Element, Target
 
 Expression: TypeAlias = Callable[[int], str]

@@ -8,9 +8,9 @@ cache for all rows of the kernel, whose sums are kept beside them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ..math import Element, Target
 from .frames import Planes, aligned
 from .tiles import dot, dot_size, indented, load, vector_of

@@ -8,10 +8,10 @@ last. Its lines are C; what `OVER` repeats is run for whole vectors, and once fo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim, product
 from ...ir.expr import Function, type_of
 from ...ir.types import DType, int32, int64

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.types import DType
 from ...kernels.calling import Argument

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, product
 from ...kernels.plans.code import Axis
 from ...kernels.plans.terms import Term, Terms

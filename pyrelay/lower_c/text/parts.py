@@ -8,9 +8,9 @@ no other library does (`KERNEL` in the text).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ..math import Target, preamble
 from .kernel import Kernel
 from .support import RUN

@@ -9,9 +9,9 @@ when something is made of them. The number of pieces does not depend on the thre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...kernels.plans.contraction import Sum
 from ..math import element_of

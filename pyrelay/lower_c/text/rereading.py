@@ -8,9 +8,9 @@ kernel's own, no operand lies in it, and each place is read before it is written
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ...ir.types import is_float
 from ...kernels.plans.reductions import Reduction
 from ...kernels.plans.rows import RowPlan, Stored

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...kernels.plans.text import Text
 
 FEW: Final = 16

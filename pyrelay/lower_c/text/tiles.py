@@ -9,9 +9,10 @@ The sums are stored row by row, each row as wide as a whole tile.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.types import DType, is_float
 from ...kernels.plans.text import Text
 from ..math import Target, element_of

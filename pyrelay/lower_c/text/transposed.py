@@ -9,9 +9,9 @@ tile are transposed before anything is made of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...kernels.plans.text import Text
 from ..math import Target

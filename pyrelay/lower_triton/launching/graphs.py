@@ -17,13 +17,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from threading import Lock
 from typing import Any, Final, Protocol, final
 
 import torch
 
+from ...dataclass import dataclass
 from .launch import current_driver, on
 
 _LOGGER: Final = logging.getLogger("pyrelay.kernels")

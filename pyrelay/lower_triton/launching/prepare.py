@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...kernels.calling import Argument, Number, Read, Scratch, Size, Sizes, Stride, Written
 from ..kernel import Config, Kernel, Lowered, Parts, Tiles

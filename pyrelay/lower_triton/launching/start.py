@@ -9,9 +9,9 @@ numbers: Triton then asks no tensor for its address, and the driver not whose it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ..kernel import Config, Kernel
 from .build import function_of, launch_options, triton_module
 from .versions import silent_interpreter, starts_as_known

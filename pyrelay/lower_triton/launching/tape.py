@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...kernels.operands import contiguous_strides
 from .build import interprets
 from .launch import current_stream, on

@@ -15,9 +15,9 @@ whose bound is an integer that only the running program knows has a size of its 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.wording import counted
 from ...ir.bounds import is_nonnegative, minimum, positive_part
 from ...ir.declaration import attribute_kinds as kinds

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import final
 
 from ...analysis.dim_availability import needed, shown, uncovered
+from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.traverse import post_order

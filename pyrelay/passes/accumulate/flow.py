@@ -7,9 +7,10 @@ or it is used, which is everything else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import (
     Binding,
     Call,

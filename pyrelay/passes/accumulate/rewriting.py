@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
 from ...analysis.bindings import definitions
 from ...analysis.call_graph import call_graph, callees, reachable
 from ...analysis.dim_availability import shown, sizes_in, uncovered
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import ZERO, Dim
 from ...ir.expr import (

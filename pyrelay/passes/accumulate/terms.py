@@ -7,10 +7,10 @@ layer. All of them are one product: of the left matrices side by side, and the r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Call, Expr, Var, type_of
 from ...ir.op import Op, View

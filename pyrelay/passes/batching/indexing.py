@@ -7,9 +7,9 @@ dims that index tensors select stand in front, and are moved to where they stand
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, product
 from ...ir.op import Op
 from ...ir.types import TensorType, TupleType, bool_

@@ -7,9 +7,10 @@ same for every row. An operand that is a tuple is a row where one of its fields 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.calls.attributes import bind_attrs
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Call, type_of

@@ -7,10 +7,11 @@ the data it captured. It exists only in the converter; where the code can no lon
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...analysis.free_names import names_in
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import Assumption, Expr, Function, Transform, Var
 from ...ir.module import AdtDef, ConstructorDef

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from ...analysis.matching import Matching
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
 from ...ir.expr import (

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...analysis.free_names import names_in
+from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Assumption, Expr, Function, Var, type_of
 from ...ir.names import Names

@@ -9,9 +9,10 @@ function are the union over all calls inside the group.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import (
     BindPattern,
     Call,

@@ -7,10 +7,11 @@ that every field whose cotangent must be made up has its sizes at hand.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.dim_availability import SizeNames
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,

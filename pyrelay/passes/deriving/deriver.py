@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Differentiation, Function, Var
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ differentiating any number of times adds no types. Nothing else has leaves.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.types import (

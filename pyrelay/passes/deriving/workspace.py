@@ -4,9 +4,9 @@ once."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Transform
 from .callgraph import CallGraph
 from .cotangents.adt_cotangents import Border

@@ -7,10 +7,11 @@ the code has a `Fork`: one code per arm, chosen at run time by what that arm sav
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TYPE_CHECKING, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Expr, Var
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ a list that the forward function takes as its last argument, so that a tail call
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import (
     Binding,
     Call,

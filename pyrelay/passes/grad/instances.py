@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import final
 
+from ...dataclass import dataclass
 from ...ir.dims import DimVar
 from ...ir.types import AdtType, Type
 

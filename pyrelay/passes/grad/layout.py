@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, BindPattern, ConstructorPattern, TupleGet, Var
 from ...ir.types import AdtType, TupleType, Type
 from ...operators.builder import Builder, Value

@@ -8,9 +8,10 @@ first, in a loop of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final, Protocol, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, GlobalVar, Var, type_of
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.names import Names

@@ -7,10 +7,10 @@ takes the place of each call, and stands where the call stands. These functions 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from ...analysis.retype import Retyping
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Call, Expr, Function, GlobalVar
 from ...ir.module import Module

@@ -6,9 +6,10 @@ constructors, which never is, has a complete match without clauses; a partial on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Call, Clause, Constant, Expr, Function, Match, Wildcard
 from ...ir.normal_form import to_anf
 from ...ir.traverse import post_order, rewrite

@@ -7,10 +7,10 @@ really call each other; a function that does not call itself is a pure binding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.components import components
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.effect import effects_of, flavour_of
 from ...ir.expr import (

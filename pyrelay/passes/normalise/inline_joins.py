@@ -6,9 +6,9 @@ no function of the source, so a debugged program has a copy of it on each path i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, Function, Var
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, children, post_order, refresh

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, final
 
 from ...analysis.solved_sizes import with_solved_sizes
+from ...dataclass import dataclass
 from ...infer import infer
 from ...ir.module import Module
 from ...ir.normal_form import to_anf

@@ -8,10 +8,11 @@ derivative of a permutation is one, and a library reads the order in memory off 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.retype import Retyping
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim, product
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of

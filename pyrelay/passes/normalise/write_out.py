@@ -6,9 +6,9 @@ see `kernels.fusion.decompose`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, LetBlock
 from ...ir.names import Names
 from ...ir.op import MadeOf, Op

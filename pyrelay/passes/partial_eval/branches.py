@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Expr
 from .residual import Facts

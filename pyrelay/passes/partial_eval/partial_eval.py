@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.retype import types_in
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.equality import alpha_equal
 from ...ir.traverse import post_order

@@ -9,9 +9,10 @@ evaluation, 1996.)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias, assert_never, final
 
+from ...dataclass import dataclass
 from ...ir.expr import (
     BindPattern,
     Clause,

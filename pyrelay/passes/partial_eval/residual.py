@@ -7,9 +7,10 @@ so no work and no effect is duplicated or moved. Bindings that remain unused are
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Call, Constant, Constructor, Expr, Tuple, Var, is_unit, type_of

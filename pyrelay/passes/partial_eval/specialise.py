@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Final, final
 
@@ -23,6 +23,7 @@ from ...analysis.callee import Callee
 from ...analysis.dim_availability import shown, uncovered
 from ...analysis.free_names import names_in
 from ...analysis.retype import types_in
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim

@@ -11,9 +11,9 @@ the parameters of a function specialised to it. Nothing recurses on the depth of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Constant, Constructor, Expr
 from ...ir.traverse import Steps
 

@@ -9,9 +9,10 @@ that makes it stores its fields, and no tuple is made.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Expr, Flavour, Function, LetBlock, Match, TupleGet, Var
 from ...ir.module import Module
 from ...ir.traverse import children, let, pattern_vars, rewrite

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Expr, RefRead, RefWrite, Tuple, TupleGet
 
 Path: TypeAlias = tuple[int, ...]

@@ -12,9 +12,10 @@ CombineParallelDense and CombineParallelConv2D.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, GlobalVar, LetBlock, TupleGet, Var
 from ...ir.names import Names
 from ...ir.op import Op

@@ -9,10 +9,11 @@ is longer than a block of a network.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.call_graph import call_graph, mentions
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, Tuple, TupleGet, Var, type_of
 from ...ir.layouts import PLAIN, in_layout, layout_of
 from ...ir.names import Names

@@ -9,9 +9,10 @@ activations, and depends on parameters alone: `relay.export_model` stores it (`s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Expr, Tuple, type_of
 from ...ir.names import Names
 from ...ir.op import Op

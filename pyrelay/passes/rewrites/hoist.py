@@ -12,7 +12,7 @@ analysis.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
 from ...analysis.bindings import definitions, used_as_values
@@ -20,6 +20,7 @@ from ...analysis.call_graph import call_graph, callees, mentions
 from ...analysis.dim_availability import SizeNames, shown, sizes_in
 from ...analysis.loops import Loop
 from ...analysis.retype import Retyping
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim, DimVar

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias, final
 
 from ...analysis.aliasing import RefAliasing
 from ...analysis.bindings import definitions, uses
+from ...dataclass import dataclass
 from ...ir.dims import product
 from ...ir.expr import (
     Binding,

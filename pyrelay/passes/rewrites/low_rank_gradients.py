@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias, final
 
 from ...analysis.bindings import definitions, uses
+from ...dataclass import dataclass
 from ...ir.calls.storage import makes_storage
 from ...ir.expr import (
     Binding,

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.bindings import definitions, uses
+from ...dataclass import dataclass
 from ...ir.dims import ZERO, Dim
 from ...ir.expr import (
     Binding,

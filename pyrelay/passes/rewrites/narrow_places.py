@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
 from ...analysis.bindings import definitions, uses
+from ...dataclass import dataclass
 from ...ir.dims import product
 from ...ir.expr import Binding, Call, Expr, Function, LetBlock, TupleGet, Var, type_of
 from ...ir.module import Module

@@ -6,9 +6,10 @@ They look at one body at a time and need to know that a value has no other use.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, Var, type_of
 from ...ir.module import Module
 from ...ir.op import Op

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias, final
 
 from ...analysis.bindings import definitions, uses
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, sum_of
 from ...ir.expr import (
     Binding,

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, final
 
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...analysis.loops import Loop, Part, part_of, round_of
+from ...dataclass import dataclass
 from ...ir.dims import ZERO, Dim, product
 from ...ir.expr import (
     Binding,

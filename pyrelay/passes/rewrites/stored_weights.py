@@ -10,10 +10,11 @@ Only the straight line of the entry is looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from ...analysis.call_graph import reachable
+from ...dataclass import dataclass
 from ...ir.expr import (
     Binding,
     Call,

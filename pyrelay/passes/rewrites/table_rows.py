@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Call, Expr, type_of
 from ...ir.op import Op

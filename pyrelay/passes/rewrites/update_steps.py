@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import final
 
 from ...analysis.aliasing import RefAliasing
+from ...dataclass import dataclass
 from ...ir.expr import Binding, Call, Expr, RefWrite, Tuple, TupleGet, Var
 from ...ir.op import Op
 from ...ir.types import UNIT, TensorType

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, assert_never, final
 
+from ...dataclass import dataclass
 from ...ir.expr import (
     BindPattern,
     Call,

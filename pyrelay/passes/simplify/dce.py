@@ -7,11 +7,12 @@ finds all of it. A cell that is only ever written is as good as dead, and so are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.call_graph import callees
 from ...analysis.dim_availability import needed, shown, uncovered
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.effect import Effects, effects_of
 from ...ir.expr import (

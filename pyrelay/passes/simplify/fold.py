@@ -7,9 +7,10 @@ known tuples and constructors are read, copies are forgotten, and the laws of `a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.effect import own_effect
 from ...ir.expr import (

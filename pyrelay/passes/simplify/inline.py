@@ -7,7 +7,7 @@ outside in, so each is copied once for each place it ends up at; a budget bounds
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
@@ -16,6 +16,7 @@ from ...analysis.callee import Callee
 from ...analysis.dim_availability import shown
 from ...analysis.free_names import names_in
 from ...analysis.retype import Retyping, types_in
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
 from ...ir.expr import (

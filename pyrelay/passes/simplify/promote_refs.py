@@ -9,9 +9,10 @@ and, if it writes it, gives it back. Tail calls inside a loop stay tail calls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import (
     Binding,

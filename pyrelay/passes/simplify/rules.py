@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from ...analysis.bindings import uses
+from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Call, Expr, Function, LetBlock
 from ...ir.module import Module

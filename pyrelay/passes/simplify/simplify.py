@@ -7,9 +7,9 @@ inline. The number of rounds is bounded, and every pass is linear, so the whole 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...dataclass import dataclass
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
 from .cse import share

@@ -10,10 +10,11 @@ what was widened in between. Which operator does which is declared by its `preci
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, assert_never, final
 
 from ...analysis.call_graph import reachable
+from ...dataclass import dataclass
 from ...ir.expr import Call, Expr, Function, GlobalVar, type_of
 from ...ir.module import Module
 from ...ir.names import Names

@@ -12,11 +12,12 @@ obstacles are found before any is reported.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.bindings import definitions
 from ...analysis.call_graph import CallGraph, callees, reachable
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.batching import CannotBatch
 from ...diagnostics.catalogue.derivatives import RuleOfBatch
 from ...diagnostics.catalogue.gradient import (

@@ -8,11 +8,12 @@ direct call; where the transform is used as a value, a local function stands for
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.bindings import definitions, uses
 from ...analysis.dim_availability import needed, shown, uncovered
+from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     Binding,

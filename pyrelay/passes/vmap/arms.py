@@ -9,10 +9,10 @@ first one takes it: `left` has the elements that none has taken so far.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import (
     BindPattern,

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...analysis.call_graph import CallGraph, reachable
 from ...analysis.dim_availability import sizes_in
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.batching import BatchedResult
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimVar

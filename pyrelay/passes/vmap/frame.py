@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import Expr, Tuple, Var, type_of
 from ...operators.builder import Builder, Value

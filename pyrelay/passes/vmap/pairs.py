@@ -7,9 +7,9 @@ the code that it is by then: the function that it maps is called once for all pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.batching import BatchedCell
 from ...ir.derived_types.batch_dims import axes_of
 from ...ir.dims import Dim

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 
 import torch
 
 from ... import annotations
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.call import MixedDevices, NoDevice
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest

@@ -3,9 +3,10 @@ values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.expr import Function
 from ...ir.types import Type, open_shapes

@@ -12,7 +12,6 @@ known, and it has what the script has put there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from reprlib import recursive_repr
@@ -21,6 +20,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ... import annotations
+from ...dataclass import dataclass
 from ...diagnostics.source import NOWHERE
 from ...ir.types import (
     UNIT,

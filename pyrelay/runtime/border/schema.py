@@ -8,13 +8,14 @@ checks, converts or reads values of a type walks over its plan (`opened`), and s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import count, repeat
 from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.module import AdtDef
 from ...ir.own_sizes import has_own_sizes, tensor_in

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...translate.program.guards import checker
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation

@@ -46,7 +46,6 @@ others; a call with models borrows their parameters, and gives back what it has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, partial
 from sys import gettrace
@@ -58,6 +57,7 @@ import torch
 
 from ...autotuning.methods import is_watched
 from ...config import current
+from ...dataclass import dataclass
 from ...diagnostics.diagnostic import RunError
 from ...dispatch.registry import REGISTRY
 from ...ir.types import DType, DTypeKind, TensorType

@@ -7,9 +7,10 @@ frozen in them, so the runner makes them call by call. It specialises each befor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, final
 
+from ...dataclass import dataclass
 from ...translate.program.signature import Parameter, Signature
 from ...translate.source.definition import Definition, DerivedFunction, bottom
 from ...translate.translator import Translation

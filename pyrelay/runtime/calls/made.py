@@ -7,9 +7,9 @@ function by then, so the program of the transform makes it again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import RefCreate
 from ...ir.module import Module
 from ...ir.op import Op

@@ -8,10 +8,11 @@ names them, and passes them to the loss wherever it has them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span

@@ -6,11 +6,11 @@ as that of `nonzero`, is learnt from its first mention and must be the same at t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, cast, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.types import (
     DTYPES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span

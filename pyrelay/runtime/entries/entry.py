@@ -9,12 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left as bisect
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...diagnostics.diagnostic import RunError
 from ...ir.dims import Dim
 from ...ir.traverse import spine

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.call import TooManyDims
 from ...diagnostics.diagnostic import CheckError, Label, RunError
 from ...diagnostics.source import Span

@@ -7,9 +7,9 @@ the innermost, so a chain notes in a flag which of its loops goes on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, final
 
+from ...dataclass import dataclass
 from ...kernels.function_plan import Planned
 
 

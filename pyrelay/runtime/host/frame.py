@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...lower_torch.code import Code
 from .names import Identifiers
 

@@ -6,9 +6,10 @@ A *region* is a straight run of host code: the body of a function, an arm, a loo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Tuple, Var
 from ...ir.op import Op
 from ...ir.traverse import children, free_vars, pattern_vars

@@ -7,10 +7,10 @@ Only uses of tensors and tuples of tensors are distinguished; everything else co
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.calls.storage import makes_storage, overwritten_operand
 from ...ir.expr import Call, Constructor, Expr, Function, If, LetBlock, Match, Tuple, TupleGet, Var
 from ...ir.op import Op

@@ -18,12 +18,12 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.model import (
     DamagedModel,
     NotASavedModel,

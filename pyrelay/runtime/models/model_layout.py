@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.types import RefType, TensorType, TupleType, Type
 from ...translate.program.models import ModelSpec, SubModelSpec, ValueSpec
 

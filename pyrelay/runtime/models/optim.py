@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, final
 from weakref import WeakKeyDictionary
@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from ... import annotations
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.model import WrongOptimizerState
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Expr, Function, Tuple, Var
 from ...ir.traverse import spine
 from ...translate.calls.passed_models import annotated_definition

@@ -7,12 +7,13 @@ compiled program's nested tuple is kept as it came; names are attached only when
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Self, TypeAlias, TypeGuard, final
 
 import optree
 import torch
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.model import NoSuchParameter
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, final
 
 import optree
 from optree import registry
 
+from ...dataclass import dataclass
 from ...prelude.values import Cons, List, Nil
 
 trees: Final[Any] = import_module("torch.utils._pytree")

@@ -9,12 +9,12 @@ that a pass generates: the tuple `(tag, *fields)`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.types import names_own_sizes
 from ...prelude.library import LIST, OPTION
 from ...prelude.names import CONSTRUCTORS

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final, final
 
 from lark import Token
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.expr import Call, Constant, Expr
 from ...ir.op import Op

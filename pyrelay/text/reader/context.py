@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 from lark import Token, Tree
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.text import BadLiteral, BadMetadata, UnknownSource
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile, Span

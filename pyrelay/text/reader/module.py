@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from typing import Final, final
 
 from lark import Token, Tree
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.text import DefinedTwice, MalformedType, UnknownVersion
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile

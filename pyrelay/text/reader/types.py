@@ -6,11 +6,12 @@ only by its place. Terms nest as deep as a user writes them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NoReturn, final
 
 from lark import Token
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.text import BadLiteral, MalformedType, UnknownType
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.misspelt import nearest

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.text import (
     AmbiguousConstructor,
     BadCall,

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import reduce
 from typing import Final, Protocol, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import MissingReturn
 from ...diagnostics.source import Span
 from ...ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var

@@ -12,11 +12,12 @@ import ast
 import builtins
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.captures import CapturedObject
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.signatures import WrongArguments

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.lists import SharedParts
 from ...diagnostics.catalogue.names import OuterAssignment
 from ...diagnostics.source import Span

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, product
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.language import ClassPattern, Unsupported
 from ...diagnostics.source import Span
 from ...ir.expr import (

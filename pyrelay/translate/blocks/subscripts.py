@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, Tuple

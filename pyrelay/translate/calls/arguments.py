@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...ir.expr import Binding, Expr, Var, is_atom
 from ...ir.traverse import let

@@ -7,9 +7,9 @@ the program runs is in the template, in Python's own words.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Any, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import BadValue
 from ...diagnostics.source import Span
 from ...ir.expr import Call, Constant, Expr, Tuple

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.sites import ModelOverLoop, UnknownModel
 from ...diagnostics.source import Construct, Span
 from ...ir.constant import is_placeholder

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.data import BadField, RedefinedClass, TwoUnions
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span

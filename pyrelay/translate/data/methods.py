@@ -10,11 +10,12 @@ import ast
 import functools
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from types import FunctionType
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ..source.definition import Definition, DefinitionKind, Owner
 from ..source.unions import Namespace, Union, parameters

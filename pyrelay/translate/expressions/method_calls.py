@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.data import NoSuchMethod
 from ...diagnostics.misspelt import did_you_mean, nearest
 from ...diagnostics.source import NOWHERE, Span

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import (
     BadValue,
     WrongArguments,

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.intrinsics import Intrinsic
 from ..program.families import methods_named
 from ..program.program import Program

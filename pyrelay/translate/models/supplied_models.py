@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.sites import ModelNotMentioned
 from ...diagnostics.source import Span

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.names import (
     CaptureReassigned,
     UnboundName,

@@ -8,10 +8,10 @@ the place of each type parameter. Sizes stay open, so one instance serves tensor
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
 from ...ir.types import (

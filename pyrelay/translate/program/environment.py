@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.expr import Expr
 from ...ir.types import Type

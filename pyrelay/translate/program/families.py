@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from typing import final
 
+from ...dataclass import dataclass
 from ...diagnostics.diagnostic import CheckError
 from ..data.data_class import refusal
 from ..data.methods import Method, MethodKind, kind_of

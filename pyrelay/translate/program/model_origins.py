@@ -8,10 +8,10 @@ and what updates them; from these follows the optimiser of each place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.model import SecondOptimizer, UnknownCaller
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span

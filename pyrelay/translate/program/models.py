@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.sites import RepeatedName
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span

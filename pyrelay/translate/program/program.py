@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.sites import EndlessModel, ImplicitNameTaken
 from ...diagnostics.diagnostic import Diagnostic, Problem
 from ...diagnostics.source import Span

@@ -6,9 +6,10 @@ Their gradient is zero in the rows that a batch does not look up. Optimisers ste
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Call, Expr, Function, GlobalVar, LetBlock, TupleGet, Var
 from ...ir.op import Op
 from ...ir.traverse import children, post_order

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, final
 
 from ...annotations import ModelAnnotation, ParamsAnnotation
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import (
     MutableDefault,
     UnannotatedParameter,

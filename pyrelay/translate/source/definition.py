@@ -13,13 +13,14 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from functools import cached_property
 from pickle import PicklingError
 from types import CodeType, FrameType, FunctionType, GenericAlias
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Differentiation, Options, Rule
 from ...ir.op import Op

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Flag, auto
 from typing import Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.traverse import Steps, run
 
 Compound: TypeAlias = ast.If | ast.Match | ast.For | ast.While

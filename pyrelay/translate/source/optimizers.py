@@ -8,9 +8,10 @@ what it remembers of a model are values of the running program.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.source import Span
 
 

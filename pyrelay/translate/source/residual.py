@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, final
 
+from ...dataclass import dataclass
 from ...ir.expr import Constant, Function
 from ...ir.module import Module
 

@@ -11,10 +11,11 @@ import ast
 import builtins
 import enum
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, final
 
+from ...dataclass import dataclass
 from ...diagnostics import misspelt
 from ...ir import dims, types
 from ...operators.captured import CAPTURED, CapturedInteger, CapturedNumber

@@ -13,11 +13,11 @@ import inspect
 import linecache
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, final
 
+from ...dataclass import dataclass
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile, Span
 from .flow import all_statements, inner_statements

@@ -15,8 +15,9 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeGuard, final
+
+from ...dataclass import dataclass
 
 Namespace: TypeAlias = Mapping[str, Any]
 Evaluate: TypeAlias = Callable[[str], Any]

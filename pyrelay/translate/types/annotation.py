@@ -12,10 +12,10 @@ import builtins
 import collections.abc
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, final
 
 from ... import annotations as written
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.names import UndefinedName
 from ...diagnostics.catalogue.signatures import UnreadableAnnotation
 from ...diagnostics.diagnostic import Problem

@@ -6,9 +6,10 @@ A gradient has the form of the parameter that it belongs to, a value that of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import final
 
+from ...dataclass import dataclass
 from ...ir.expr import Batching, Differentiation, Expr, Rule, Transform
 from ...ir.traverse import post_order
 from .number_places import Numbers, gradient_of, parts_of, together

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from ... import annotations as written
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.types import Kind
 from ..source.unions import Evaluate, Union, parameters

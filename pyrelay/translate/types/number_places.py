@@ -10,11 +10,12 @@ of parameters stand is kept in the same way, and where a list is annotated `tupl
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
 from ...annotations import ParamsAnnotation
+from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.types import AdtType, FnType, RefType, TupleType, Type, TypeParam, TypeVar
 
