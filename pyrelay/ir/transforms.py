@@ -68,9 +68,16 @@ class Differentiation:
         assert self.wrt is not None, "inference says which parameters"
         return self.wrt
 
+    @property
+    def indices_named(self) -> tuple[int, ...]:
+        """The parameters that the options name."""
+        return self.wrt or ()
+
     def keeping(self, kept: Sequence[int]) -> Differentiation:
         """Return the options for a function of some of the parameters, by their indices, in order;
         the others must not be among those to differentiate in."""
+        if self.wrt is None:
+            return self
         return replace(self, wrt=tuple(map(kept.index, self.indices)))
 
 
@@ -96,6 +103,11 @@ class Batching:
     @property
     def indices(self) -> tuple[int, ...]:
         """The parameters that must not be left out: none."""
+        return ()
+
+    @property
+    def indices_named(self) -> tuple[int, ...]:
+        """The parameters that the options name: none."""
         return ()
 
     def axes(self, count: int) -> tuple[Axes, ...]:

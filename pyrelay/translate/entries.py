@@ -119,6 +119,7 @@ def derived(
     all functions."""
     span = entry.definition.source.head
     original = functions[base]
+    entry = _without(entry, program.signature(entry.definition), program.passed)
     params = tuple(_at(p, known) for p in original.params)
     first = len(params) - len(signature.values)
     last = first + len(signature.explicit)
@@ -144,6 +145,17 @@ def derived(
     body = Call(function, values, span=span)
     made = Function(params, body, None, _quantified(original, params), entry.name, span=span)
     return name, {**functions, name: made}
+
+
+def _without(
+    entry: DerivedFunction, signature: Signature, passed: Collection[str]
+) -> DerivedFunction:
+    """Return transforms of a function for its parameters but those that are in place already."""
+    kept = [i for i, p in enumerate(signature.explicit) if p.name not in passed]
+    base = entry.base
+    if isinstance(base, DerivedFunction):
+        base = _without(base, signature, passed)
+    return replace(entry, base=base, options=entry.options.keeping(kept))
 
 
 def instantiation(

@@ -66,6 +66,7 @@ from .source.definition import (
 )
 from .source.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
 from .source.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
+from .source.residual import Residual
 from .source.scope import CapturedName, Guard
 from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
@@ -125,7 +126,7 @@ def translate(
     plain: dict[str, StaticValue] = {}
     passed: dict[str, PassedFunction] = {}
     for parameter, value in (statics or {}).items():
-        if isinstance(value, Definition | DerivedFunction | Op | MadeFunction):
+        if isinstance(value, Definition | DerivedFunction | Op | MadeFunction | Residual):
             passed[parameter] = value
         else:
             plain[parameter] = value

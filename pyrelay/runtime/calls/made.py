@@ -20,6 +20,7 @@ from ...translate.source.definition import (
     DerivedFunction,
     MadeFunction,
 )
+from ...translate.source.residual import Residual
 from ..models.model import Model
 from ..models.model_io import Arguments, Models
 from ..models.records import TensorRecord
@@ -71,4 +72,4 @@ def note_made(
     setattr(function, _MADE, Made(by, values))
 
 
-_FUNCTIONS: Final = (Definition, DerivedFunction, Op, MadeFunction)
+_FUNCTIONS: Final = (Definition, DerivedFunction, Op, MadeFunction, Residual)

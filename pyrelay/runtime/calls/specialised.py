@@ -16,7 +16,7 @@ from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.specialise import NameOfOption, NoSuchParameter, NotFixed
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Constant, Rule, Var, type_of
+from ...ir.expr import Constant, Differentiation, Rule, Var, type_of
 from ...ir.module import Module
 from ...ir.transforms import Options
 from ...ir.types import ITERABLE, RefType, Type, subtypes
@@ -72,11 +72,11 @@ class Specialised(Inspected):
         self.__name__: str = name
         self._given: Final = module
         self._entry_name: Final = entry
-        self._data: Final = data
+        self.data: Final = data
         self._tensors: Final = tensors
         self._numbers: Final = numbers
         self._joins: Final = joins
-        self._transforms: Final[dict[tuple[Rule, Options], Specialised]] = {}
+        self._transforms: Final[dict[tuple[Rule, Options, tuple[str, ...]], Specialised]] = {}
         self._direct: Direct | None = None
         self._uses: Final = Uses()
         self._latest: Call = self._general
@@ -123,12 +123,12 @@ class Specialised(Inspected):
     def __relay__(self) -> Residual:
         """The function as programs see it that mention it."""
         fixed = tuple(None if t.requires_grad else constant_of(t) for t in self._tensors)
-        return residual_of(self.__name__, self._given, self._entry_name, self._data, fixed)
+        return residual_of(self.__name__, self._given, self._entry_name, self.data, fixed)
 
     @cached_property
     def program(self) -> Program:
         """The program of the function."""
-        return Program(self._given, self._entry_name, self._data)
+        return Program(self._given, self._entry_name, self.data)
 
     @cached_property
     def _entry(self) -> Entry:
@@ -172,13 +172,19 @@ class Specialised(Inspected):
                 raise CheckError(NoSuchParameter(head, self.__name__, name, tuple(names)))
         if wrt is not None:
             options = replace(options, wrt=tuple(map(names.index, wrt)))
-        how = rule, options
+        return self._made((rule, options, ()))
+
+    def under_policy(self, rule: Rule, policy: tuple[str, ...]) -> Specialised:
+        """Return the function under `checkpoint` or `autocast`, the same object each time."""
+        return self._made((rule, Differentiation(), policy))
+
+    def _made(self, how: tuple[Rule, Options, tuple[str, ...]]) -> Specialised:
         if how not in self._transforms:
             fixed = len(self._tensors)
-            module, entry = derive(self._given, self._entry_name, rule, options, fixed=fixed)
-            joins = rule is not Rule.VJP
+            module, entry = derive(self._given, self._entry_name, *how, fixed=fixed)
+            joins = how[0] is not Rule.VJP
             self._transforms[how] = Specialised(
-                entry, module, entry, self._data, self._tensors, joins=joins
+                entry, module, entry, self.data, self._tensors, joins=joins
             )
         return self._transforms[how]
 

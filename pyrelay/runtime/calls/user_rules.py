@@ -3,7 +3,7 @@ they load no torch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec, TypeVar, final
 
 from ...diagnostics.catalogue.language import WronglyDecorated
@@ -18,6 +18,7 @@ from ...translate.source.definition import (
     meaning,
     policy_names,
 )
+from ...translate.source.residual import Residual
 from .function import RelayFunction, Routine
 
 P = ParamSpec("P")
@@ -179,24 +180,47 @@ class Autocast(Routine):
 def _under_policy(rule: Rule, f: RelayFunction[P, R], policy: object) -> RelayFunction[P, R]:
     """Return a relay function or a model definition under a transform with a policy."""
     definition = meaning(f)
-    if not isinstance(definition, Definition):
+    if not isinstance(definition, Definition | Residual):
         definition = _definition(f, rule, "takes")
     names = policy_names(rule, policy)
     if names is None:
         raise ValueError(f"a policy of `{rule.value}` is {POLICIES[rule]}, not {policy!r}")
+    if isinstance(definition, Residual):
+        function: Any = f
+        return function.under_policy(rule, names)
     return f.ruled(definition, UserRules(rule, policy=names))
 
 
 def _decorator(
     rule: Rule, *functions: Callable[..., Any]
 ) -> Callable[[RelayFunction[P, R]], RelayFunction[P, R]]:
-    rules = tuple(_definition(f, rule, "takes") for f in functions)
+    rules = tuple(_rule_function(f, rule) for f in functions)
 
     def decorate(function: RelayFunction[P, R]) -> RelayFunction[P, R]:
+        if isinstance(meaning(function), Residual):
+            _expect_of_texts(functions, rule)
+            of_text: Any = function
+            return of_text.under_rules(rule, functions)
         definition = _definition(function, rule, "stands above")
         return RelayFunction[P, R](definition.ruled(UserRules(rule, rules)))
 
     return decorate
+
+
+def _rule_function(function: object, rule: Rule) -> Definition | Residual:
+    """Return what a rule of the user's is to the compiler. Raises CheckError."""
+    found = meaning(function)
+    return found if isinstance(found, Residual) else _definition(function, rule, "takes")
+
+
+def _expect_of_texts(functions: Sequence[Callable[..., Any]], rule: Rule) -> None:
+    """Stop at a rule for a function of a text that is no function of a text. Raises CheckError."""
+    for each in functions:
+        if not isinstance(meaning(each), Residual):
+            name = getattr(each, "__name__", type(each).__name__)
+            what = f"takes `{name}` for a function of a text"
+            instead = f"write `{name}` in a text as well"
+            raise CheckError(WronglyDecorated(f"relay.{rule.value}", what, instead))
 
 
 def _definition(function: object, rule: Rule, what: str) -> Definition:

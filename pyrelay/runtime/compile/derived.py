@@ -39,6 +39,8 @@ def derive(
     entry: str,
     rule: Rule,
     options: Options,
+    policy: tuple[str, ...] = (),
+    rules: tuple[Expr, ...] = (),
     *,
     fixed: int = 0,
 ) -> tuple[Module, str]:
@@ -64,7 +66,8 @@ def derive(
             params = tuple(replace(p, ty=UNKNOWN) for p in params)
         case _:
             pass
-    body = Call(Transform(rule, function, options, span=span), params, span=span)
+    transform = Transform(rule, function, options, rules=rules, policy=policy, span=span)
+    body = Call(transform, params, span=span)
     made = Function((*params, *captured), body, name=name, span=span)
     return module.with_functions({name: made}), name
 

@@ -22,11 +22,11 @@ from ...diagnostics.catalogue.text import DamagedData
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.misspelt import nearest
 from ...infer import infer
-from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Function, GlobalVar, Options, Rule
+from ...ir.dims import Dim
+from ...ir.expr import Differentiation, Function, Options, Rule
 from ...ir.module import Module
 from ...ir.traverse import free_globals
-from ...ir.types import Substitution, TensorType, Type, TypeVar, subtypes
+from ...ir.types import FnType, Type, TypeVar
 from ...ir.verify import Stage, VerifyError, verify
 from ...passes.ranks import Ranks, open_count
 from ...prelude.library import LINKED
@@ -35,6 +35,7 @@ from ...text.dialect import RELAY, dialect_of
 from ...text.json import from_json, to_json
 from ...text.parser import parse_module
 from ...text.printer import to_text
+from ...translate.source.definition import function_of
 from ...translate.source.residual import Residual
 from ..border.places import Parameter
 from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
@@ -47,10 +48,12 @@ from ..compile.show import Inspected
 from ..entries.entry import Entry
 from ..entries.open_program import OpenProgram, RankReader
 from ..values.representation import UserData
+from .passed import Instance, Passed, instance, linked_in, passed_in
 from .text_data import classes_of, data_of
 
-Derived: TypeAlias = "tuple[Rule, Options]"
-"""How a function is a transform of another."""
+Derived: TypeAlias = "tuple[Rule, Options, tuple[str, ...], tuple[ModuleFunction, ...]]"
+"""How a function is a transform of another: the rule, its options, its policy, and the functions
+that are its derivative."""
 
 
 @final
@@ -149,12 +152,13 @@ class ModuleFunction(Inspected):
         self._entry_name: Final = name
         self._given: Final = reached(module, name)
         self._joins: Final = joins
-        self._data: Final = data
+        self.data: Final = data
         self._hits = 0
         self._base: Final = name if base is None else base
         self._derived: Final = derived
         self._open: Final = _type_vars(self._given.functions[self._base])
-        self._instances: Final[dict[tuple[tuple[str, Type], ...], ModuleFunction]] = {}
+        self._instances: Final[dict[Any, tuple[Instance, ModuleFunction]]] = {}
+        """The function at types and with functions that were passed."""
         self._opened: Final = OpenProgram(self._given, name, data)
         self._at: Final[dict[Ranks, ModuleFunction]] = {}
         """The function at ranks, where it takes tensors of any rank."""
@@ -162,9 +166,9 @@ class ModuleFunction(Inspected):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile at the first call, and run. Raises CheckError and RunError."""
-        typed = self._at_types(args, kwargs)
-        if typed is not None:
-            return typed(*args, **kwargs)
+        found = self._instance_for(args, kwargs)
+        if found is not None:
+            return found[0](*found[1])
         if "_entry" in self.__dict__:
             self._hits += 1
         elif not may_compile():
@@ -173,9 +177,9 @@ class ModuleFunction(Inspected):
 
     def interpret(self, *args: Any, **kwargs: Any) -> Any:
         """Run in the reference evaluator instead of compiled code."""
-        typed = self._at_types(args, kwargs)
-        if typed is not None:
-            return typed.interpret(*args, **kwargs)
+        found = self._instance_for(args, kwargs)
+        if found is not None:
+            return found[0].interpret(*found[1])
         return self._entry.interpret(self._bound(args, kwargs))
 
     def __repr__(self) -> str:
@@ -208,53 +212,100 @@ class ModuleFunction(Inspected):
                 raise CheckError(WrongArguments(head, self.__name__, why, signature))
         if wrt is not None:
             options = replace(options, wrt=tuple(map(names.index, wrt)))
-        how = (rule, options)
-        if how in self._transforms:
-            return self._transforms[how]
-        module, entry = derive(self._given, self._entry_name, rule, options)
-        derived = (*self._derived, how)
-        joins = rule is not Rule.VJP
-        made = ModuleFunction(
-            module, entry, self._data, joins=joins, base=self._base, derived=derived
-        )
-        return self._transforms.setdefault(how, made)
+        return self._made((rule, options, (), ()))
+
+    def under_policy(self, rule: Rule, policy: tuple[str, ...]) -> ModuleFunction:
+        """Return the function under `checkpoint` or `autocast`, the same object each time."""
+        return self._made((rule, Differentiation(), policy, ()))
+
+    def under_rules(self, rule: Rule, functions: tuple[ModuleFunction, ...]) -> ModuleFunction:
+        """Return the function with a derivative of the user's own, functions of texts too."""
+        return self._made((rule, Differentiation(), (), functions))
+
+    def _made(self, how: Derived) -> ModuleFunction:
+        if how not in self._transforms:
+            module, data, entry = _derived(self._given, self.data, self._entry_name, how)
+            self._transforms[how] = ModuleFunction(
+                module,
+                entry,
+                data,
+                joins=how[0] is not Rule.VJP,
+                base=self._base,
+                derived=(*self._derived, how),
+            )
+        return self._transforms[how]
 
     def with_fixed(self, static: Mapping[str, Any], *, fast_math: bool | None) -> Specialised:
         """Return the function with some arguments fixed, partially evaluated. Raises CheckError
         and RunError."""
+        places = {p.name: i for i, p in enumerate(self._function.params)}
+        given = {places[n]: v for n, v in static.items() if n in places}
+        passed = passed_in(self._function.params, [given.get(i) for i in places.values()])
+        if passed:
+            found = instance(self._given, self._entry_name, self.data, {}, passed)
+            made = ModuleFunction(found.module, found.entry, found.data, joins=self._joins)
+            left = {n: v for n, v in static.items() if places.get(n) not in passed}
+            return with_fixed(self.__name__, made.program, left, fast_math=fast_math)
         return with_fixed(self.__name__, self.program, static, fast_math=fast_math)
 
-    def _at_types(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
-        """Return the function at the types of its arguments, where it leaves types open and what is
-        differentiated has to look into them."""
+    def _instance_for(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[ModuleFunction, tuple[Any, ...]] | None:
+        """Return the function at the types of its arguments and with the functions among them in
+        place, where a transform has to look into them, and the arguments that are left."""
         if self._opened.is_open:
-            return self._at_ranks(self._bound(args, kwargs))
-        if not self._open:
+            values = self._bound(args, kwargs)
+            return self._at_ranks(values), values
+        if not self._open and not self._takes_functions:
             return None
         values = self._bound(args, kwargs)
         if not self._derived and not (self._joins and may_join(values)):
             return None
         params = self._given.functions[self._base].params
-        given = [(p.ty, v) for p, v in zip(params, values, strict=False) if p.ty is not None]
-        types = _types_of_values(self._given, self._data).solve(given, self._open)
-        key = tuple(types.items())
-        if not types:
+        own = self._own_values(values)
+        given = [(p.ty, v) for p, v in zip(params, own, strict=False) if p.ty is not None]
+        types = _types_of_values(self._given, self.data).solve(given, self._open)
+        named = {i for _, options, *_ in self._derived for i in options.indices_named}
+        passed = {i: v for i, v in passed_in(params, own).items() if i not in named}
+        if not types and not passed:
             return None
-        if key not in self._instances:
-            module, name = _instance(self._given, self._base, types)
-            for rule, options in self._derived:
-                module, name = derive(module, name, rule, options)
-            made = ModuleFunction(module, name, self._data, joins=self._joins)
-            made.__name__ = self.__name__
-            self._instances[key] = made
-        return self._instances[key]
+        made = self._instance(types, passed)
+        left = tuple(v for i, v in enumerate(own) if i not in passed)
+        return made, (left, *values[1:]) if own is not values else left
+
+    def _own_values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the arguments of the function that this is a transform of: in forward mode they
+        are one tuple."""
+        is_forward = bool(self._derived) and self._derived[-1][0].takes_tangents
+        return values[0] if is_forward and isinstance(values[0], tuple) else values
+
+    @cached_property
+    def _takes_functions(self) -> bool:
+        params = self._given.functions[self._base].params
+        return any(isinstance(p.ty, FnType) for p in params)
+
+    def _instance(self, types: Mapping[str, Type], passed: Passed) -> ModuleFunction:
+        key = (*types.items(), *((i, function_of(v)) for i, v in passed.items()))
+        known = self._instances.get(key)
+        if known is not None and known[0].is_valid():
+            return known[1]
+        found = instance(self._given, self._base, self.data, types, passed)
+        module, data, name = found.module, found.data, found.entry
+        kept = [i for i in range(len(self._given.functions[self._base].params)) if i not in passed]
+        for rule, options, policy, rules in self._derived:
+            how = (rule, options.keeping(kept), policy, rules)
+            module, data, name = _derived(module, data, name, how)
+        made = ModuleFunction(module, name, data, joins=self._joins)
+        made.__name__ = self.__name__
+        self._instances[key] = found, made
+        return made
 
     def _at_ranks(self, values: tuple[Any, ...]) -> ModuleFunction:
-        fields = _types_of_values(self._given, self._data).fields
+        fields = _types_of_values(self._given, self.data).fields
         ranks = RankReader(self._opened.parameters, fields).ranks(values)
         if ranks not in self._at:
             program = self._opened.at(ranks)
-            made = ModuleFunction(program.translated, program.entry, self._data, joins=self._joins)
+            made = ModuleFunction(program.translated, program.entry, self.data, joins=self._joins)
             made.__name__ = self.__name__
             self._at[ranks] = made
         return self._at[ranks]
@@ -269,7 +320,7 @@ class ModuleFunction(Inspected):
         if self._opened.is_open:
             return None
         typed = reached(self.program.typed, self._entry_name)
-        return residual_of(self.__name__, typed, self._entry_name, self._data)
+        return residual_of(self.__name__, typed, self._entry_name, self.data)
 
     @property
     def source_text(self) -> str:
@@ -338,25 +389,15 @@ def _type_vars(function: Function) -> tuple[str, ...]:
     return tuple(name for name in named if name in own)
 
 
-def _instance(module: Module, entry: str, types: Mapping[str, Type]) -> tuple[Module, str]:
-    """Return the module with an entry that calls another at types for its type parameters, and its
-    name. A program takes values of a type parameter whatever they are; a gradient has to look into
-    them, so it is taken of an entry of its own for the types of the arguments. Sizes stay open."""
-    base = module.functions[entry]
-    name = f"{entry}.{len(module.functions)}"
-    at = Substitution({}, dict(types))
-    params = tuple(replace(p, ty=None if p.ty is None else at(p.ty)) for p in base.params)
-    callee = GlobalVar(entry, span=base.span)
-    body = Call(callee, params, span=base.span)
-    kept = tuple(p for p in base.type_params if p.name not in types)
-    sizes = tuple(DimVar(n) for n in dict.fromkeys(_sizes(types)))
-    made = Function(params, body, None, (*kept, *sizes), base.name, span=base.span)
-    return module.with_functions({name: made}), name
-
-
-def _sizes(types: Mapping[str, Type]) -> list[str]:
-    tensors = (p for ty in types.values() for p in subtypes(ty) if isinstance(p, TensorType))
-    return [str(dim) for ty in tensors for dim in ty.shape]
+def _derived(
+    module: Module, data: UserData, entry: str, how: Derived
+) -> tuple[Module, UserData, str]:
+    """Return a module and its data types with a transform of a function, and its name."""
+    rule, options, policy, functions = how
+    span = module.functions[entry].span
+    module, data, rules, _ = linked_in(module, data, functions, span)
+    module, name = derive(module, entry, rule, options, policy, rules)
+    return module, data, name
 
 
 def _types_of_values(module: Module, data: UserData) -> TypesOfValues:

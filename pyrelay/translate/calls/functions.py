@@ -24,6 +24,7 @@ from ..program.models import Instance
 from ..program.signature import Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, bottom, meaning
 from ..source.optimizers import STAND_IN, OptimizerUse
+from ..source.residual import Residual
 from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
 from .mentions import implicit_values, mention, omitted, supplying
@@ -252,4 +253,4 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
     if isinstance(found, Definition | DerivedFunction):
         signature = cx.program.signature(bottom(found))
         return tuple(p.name for p in derived_signature(found, signature).explicit)
-    return None
+    return found.names if isinstance(found, Residual) else None

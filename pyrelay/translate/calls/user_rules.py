@@ -15,6 +15,7 @@ from ...ir.constant import placeholder
 from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, Rule, Transform
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
+from ..names.residuals import residual_mention
 from ..names.static import static_value
 from ..program.context import Context
 from ..program.instances import function_operands
@@ -26,6 +27,7 @@ from ..source.definition import (
     meaning,
     policy_names,
 )
+from ..source.residual import Residual
 from .arguments import Callee, Slot, match_arguments, require
 
 _RULES: Final = {
@@ -120,8 +122,10 @@ def _under_policy(function: Function, rules: UserRules) -> Function:
     return replace(function, body=Call(transform, (), span=span))
 
 
-def _rule(cx: Context, definition: Definition, span: Span, rules: UserRules) -> Expr:
+def _rule(cx: Context, definition: Definition | Residual, span: Span, rules: UserRules) -> Expr:
     """Return the mention of a rule, at the static arguments of the function that it is for."""
+    if isinstance(definition, Residual):
+        return residual_mention(cx, definition, span)
     names = {p.name for p in cx.program.signature(definition).statics}
     given = {n: v for n, v in cx.instance.statics if n in names}
     if cx.program.requirements(definition):

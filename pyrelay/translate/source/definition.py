@@ -27,6 +27,7 @@ from ...ir.op import Op
 from ...ir.transforms import NARROW
 from ..subset.constructs import mistakes
 from .flow import all_statements, bound_by, locals_of, nested_in, parameters_of
+from .residual import Residual
 from .rewriting import rewritten
 from .source import FunctionSource, load_source
 from .unions import names_data
@@ -71,7 +72,7 @@ class UserRules:
     into the function."""
 
     rule: Rule
-    functions: tuple[Definition, ...] = ()
+    functions: tuple[Definition | Residual, ...] = ()
     policy: tuple[str, ...] = ()
     """The policy of a checkpoint, or that of `autocast`."""
 
@@ -243,7 +244,7 @@ class MadeFunction:
     functions: tuple[tuple[str, PassedFunction], ...]
 
 
-PassedFunction: TypeAlias = Definition | DerivedFunction | Op | MadeFunction
+PassedFunction: TypeAlias = Definition | DerivedFunction | Op | MadeFunction | Residual
 """A relay function that a script passes."""
 
 
@@ -337,13 +338,15 @@ class Meaning:
     __relay__: Any
 
 
-def function_of(value: Any) -> Definition | DerivedFunction | Op | None:
+def function_of(value: Any) -> Definition | DerivedFunction | Op | Residual | None:
     """Return the relay function or operator that a Python object is; None if it is none, or a model
     definition, which is called with its parameters only."""
     found = meaning(value)
     if isinstance(found, Definition) and found.kind is DefinitionKind.MODEL:
         return None
-    return found if isinstance(found, Definition | DerivedFunction | Op) else None
+    if isinstance(found, Residual) and None in found.fixed:
+        return None  # a tensor of it is an argument of each call
+    return found if isinstance(found, Definition | DerivedFunction | Op | Residual) else None
 
 
 def meaning(value: object) -> Any:
