@@ -53,9 +53,14 @@ class AdtDef:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Attribute(Generic[T]):
-    """A key under which a pass attaches data of type `T` to a module, for later passes."""
+    """A key under which a pass attaches data of type `T` to a module, for later passes.
+
+    `classes` are the dataclasses and enums that the data is made of, besides those of the IR; empty
+    if it is nothing that could be kept on disk.
+    """
 
     name: str
+    classes: tuple[type, ...] = ()
 
 
 @final

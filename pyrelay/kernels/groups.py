@@ -137,7 +137,14 @@ class Scattered:
 
     var: Var
     call: Call
-    lowering: Scatter
+
+    @property
+    def lowering(self) -> Scatter:
+        """The declaration of the scatter, that of its operator."""
+        assert isinstance(self.call.callee, Op)
+        found = inside(self.call.callee.lowering)
+        assert isinstance(found, Scatter)
+        return found
 
 
 Special: TypeAlias = Reduced | Product | Scattered
@@ -199,8 +206,8 @@ def special_of(var: Var, call: Call) -> Special | None:
             return reduced_of(var, call)
         case Contraction():
             return product_of(var, call)
-        case Scatter() as lowering:
-            return Scattered(var, call, lowering)
+        case Scatter():
+            return Scattered(var, call)
         case _:
             return None
 

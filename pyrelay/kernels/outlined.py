@@ -8,11 +8,12 @@ from dataclasses import field
 from typing import Final, TypeAlias, final
 
 from ..dataclass import dataclass
-from ..ir.expr import Call, GlobalVar, LetBlock, Var
+from ..ir.expr import Call, Function, GlobalVar, LetBlock, Var
 from ..ir.module import Attribute, Module
 from ..ir.traverse import post_order
 from ..operators.composite.descent import overwrite
-from .groups import Group
+from .contraction_axes import Product
+from .groups import Domain, Group, Kind, Output, Reduced, Scattered
 
 
 @final
@@ -42,11 +43,11 @@ Remark: TypeAlias = Stored | Separated
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Outlined:
-    """A module's kernel functions as groups, the names of its region functions, and the remarks of
-    fusion."""
+    """A module's kernel functions as groups, its region functions as they were taken out, and the
+    remarks of fusion. Passes of a backend change region functions in the module, not here."""
 
     groups: Mapping[str, Group] = field(default_factory=dict[str, Group])
-    regions: tuple[str, ...] = ()
+    functions: Mapping[str, Function] = field(default_factory=dict[str, Function])
     remarks: tuple[Remark, ...] = ()
 
     @property
@@ -54,24 +55,36 @@ class Outlined:
         """The names of the kernel functions."""
         return tuple(self.groups)
 
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The names of the region functions."""
+        return tuple(self.functions)
 
-_OUTLINED: Final[Attribute[Outlined]] = Attribute("outlined")
+
+OUTLINED: Final[Attribute[Outlined]] = Attribute(
+    "outlined",
+    (
+        *(Outlined, Stored, Separated),
+        *(Group, Kind, Domain, Output, Reduced, Product, Scattered),
+    ),
+)
+"""The attribute of a module behind fusion."""
 
 
 def outlined_of(module: Module) -> Outlined:
     """Return the functions that were taken out of a module; none before fusion."""
-    return module.attribute(_OUTLINED) or Outlined()
+    return module.attribute(OUTLINED) or Outlined()
 
 
 def with_outlined(module: Module, outlined: Outlined) -> Module:
     """Return the module with a record of the functions that were taken out of it."""
-    return module.with_attribute(_OUTLINED, outlined)
+    return module.with_attribute(OUTLINED, outlined)
 
 
 def written_parameters(module: Module, name: str) -> tuple[int, ...]:
     """Return the positions of the parameters of a region function in whose storage it writes:
     through its kernels, or by itself."""
-    function = module.functions[name]
+    function = outlined_of(module).functions[name]
     positions = {p: i for i, p in enumerate(function.params)}
     found: set[int] = set()
     for node in post_order(function):

@@ -3,8 +3,9 @@
 A module is kept under everything that it depends on: the module that the pipeline begins with, with
 its sources and spans; the passes with their options; the entry; the versions of Python and of
 pyrelay, whose own files count as well; the processor, since constants are folded on it. What is
-kept is data: the stage and the module as JSON. What JSON cannot hold exactly is not kept:
-attributes of modules, operators of users, captured numbers that change, and large constants.
+kept is data: the stage and the module as JSON. What JSON cannot hold exactly is not kept: operators
+of users, captured numbers that change, large constants, and attributes that the store does not
+know.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from types import FunctionType
 from typing import Final, final
 
 from ..cpu import cpu
@@ -28,15 +31,18 @@ from ..ir.traverse import post_order
 from ..ir.verify import Stage
 from ..operators.captured import CAPTURED
 from ..operators.table import BY_NAME
-from ..text.json import from_json, to_json
+from ..text.json import Attributes, from_json, to_json
 from ..version import __version__
+from .base import Pass
 from .manager import Pipeline
 
 PROGRAMS: Final = DiskCache("programs", limit=128 << 20)
 """Modules behind pipelines, by what they depend on."""
 
-_LEAST: Final = 0.02
+_LEAST: Final = 0.005
 """Seconds that passes take at least whose module is kept: reading one is not free either."""
+
+_PACKAGE: Final = f"{__name__.partition('.')[0]}."
 
 _MOST_BYTES: Final = 1 << 20
 """A program with more bytes of constants is not kept."""
@@ -46,9 +52,18 @@ _MOST_BYTES: Final = 1 << 20
 class KeptModules:
     """The modules behind pipelines that begin with one module."""
 
-    def __init__(self, module: Module, stage: Stage, entry: str, facts: Sequence[str]) -> None:
-        """`facts` are what else the passes depend on, such as the version of what folds."""
+    def __init__(
+        self,
+        module: Module,
+        stage: Stage,
+        entry: str,
+        facts: Sequence[str],
+        attributes: Attributes = (),
+    ) -> None:
+        """`facts` are what else the passes depend on, such as the version of what folds.
+        `attributes` are kept with modules that have them."""
         self._module: Final = module
+        self._attributes: Final = attributes
         self._head: Final = (*_facts(), *facts, stage.value, entry)
 
     def find(self, phases: Pipeline) -> tuple[Module, Stage] | None:
@@ -59,10 +74,14 @@ class KeptModules:
             return None
         stage, _, text = content.decode().partition("\n")
         try:
-            module = from_json(text)
+            module = from_json(text, attributes=self._attributes, checked=False)
         except CheckError:
             return None
         return (module, Stage(stage)) if isinstance(module, Module) else None
+
+    def holds(self, module: Module) -> bool:
+        """Return whether all attributes of a module are kept with it."""
+        return all(key in self._attributes for key in module.attributes)
 
     def keep(self, phases: Pipeline, module: Module, stage: Stage, seconds: float) -> None:
         """Keep the module behind some phases, which took so many seconds, if that pays."""
@@ -70,23 +89,25 @@ class KeptModules:
             return
         key = self._key(phases)
         if key is not None:
-            PROGRAMS.keep(key, f"{stage.value}\n{to_json(module)}".encode())
+            text = to_json(module, self._attributes)
+            PROGRAMS.keep(key, f"{stage.value}\n{text}".encode())
 
     def _key(self, phases: Pipeline) -> str | None:
-        return None if self._start is None else json.dumps([*self._head, repr(phases), self._start])
+        passes = [text for phase in phases for text in (phase.name, *map(_text, phase.passes))]
+        if self._start is None or None in passes:
+            return None
+        return json.dumps([*self._head, passes, self._start])
 
     @cached_property
     def _start(self) -> str | None:
         """A digest of the first module; None if JSON cannot hold it."""
-        if not _is_data(self._module):
+        if self._module.attributes or not _is_data(self._module):
             return None
         return hashlib.sha256(to_json(self._module).encode()).hexdigest()
 
 
 def _is_data(module: Module) -> bool:
-    """Return whether JSON holds a module exactly, and in a size that pays."""
-    if module.attributes:
-        return False
+    """Return whether JSON holds the functions of a module exactly, and in a size that pays."""
     size = 0
     for node in _nodes(module):
         match node:
@@ -99,6 +120,21 @@ def _is_data(module: Module) -> bool:
             case _:
                 pass
     return size <= _MOST_BYTES
+
+
+def _text(step: Pass) -> str | None:
+    """Return a pass with its options as text; None if one is a function from outside the package,
+    which may change where the package does not."""
+    found = [type(step).__name__]
+    for field in fields(step) if is_dataclass(step) else ():
+        value = getattr(step, field.name)
+        if not isinstance(value, FunctionType):
+            found.append(repr(value))
+        elif value.__module__.startswith(_PACKAGE):
+            found.append(f"{value.__module__}.{value.__qualname__}")
+        else:
+            return None
+    return " ".join(found)
 
 
 def _nodes(module: Module) -> Iterable[Expr]:

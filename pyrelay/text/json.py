@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import ModuleType
 from typing import Any, Final, TypeAlias, final
@@ -21,7 +21,7 @@ from ..diagnostics.source import SourceFile, Span
 from ..ir import dims, expr, module, transforms, types
 from ..ir.dims import Dim
 from ..ir.expr import Expr
-from ..ir.module import Module
+from ..ir.module import Attribute, Module
 from ..ir.op import Op
 from ..operators.table import BY_NAME
 from .json_fields import check_fields
@@ -45,9 +45,9 @@ _DAMAGE: Final = (
 """Exceptions of the construction of nodes from a modified document."""
 
 
-def to_json(program: Module | Expr) -> str:
-    """Return a module or an expression as JSON, one node a line."""
-    encoder = _Encoder()
+def to_json(program: Module | Expr, attributes: Attributes = ()) -> str:
+    """Return a module or an expression as JSON, one node a line; a module may have `attributes`."""
+    encoder = _Encoder(attributes)
     root = encoder.encode(program)
     head = {"format": _FORMAT, "sources": encoder.sources, "root": root}
     nodes = ",\n".join(map(json.dumps, encoder.nodes))
@@ -55,13 +55,20 @@ def to_json(program: Module | Expr) -> str:
 
 
 def from_json(
-    text: str, name: str = "<json>", *, operators: Mapping[str, Op] = BY_NAME
+    text: str,
+    name: str = "<json>",
+    *,
+    operators: Mapping[str, Op] = BY_NAME,
+    attributes: Attributes = (),
+    checked: bool = True,
 ) -> Module | Expr:
-    """Return the program of a JSON document, with `operators` by name. Raises CheckError, which
-    shows where in the document of that `name` the mistake is.
+    """Return the program of a JSON document, with `operators` by name, and with what a module has
+    for `attributes`. Raises CheckError, which shows where in the document of that `name` the
+    mistake is.
 
     The program is as well-formed as the one that was written; `verify` checks one that may have
-    been changed since.
+    been changed since. Without `checked` the types of fields are not: for a document that nobody
+    can have edited.
     """
     file = SourceFile(name, text)
     try:
@@ -70,7 +77,7 @@ def from_json(
         raise CheckError(DamagedData(syntax_place(file, error), str(error))) from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise CheckError(DamagedData(node_place(file, -1), f"its format is not `{_FORMAT}`"))
-    decoder = _Decoder(operators)
+    decoder = _Decoder(operators, attributes, checked=checked)
     try:
         program = decoder.decode(document)
     except _DAMAGE as error:
@@ -92,8 +99,11 @@ def _classes(*owners: ModuleType, kind: type) -> dict[str, Any]:
     }
 
 
+Attributes: TypeAlias = Sequence[Attribute[Any]]
+"""Attributes of modules, which say the classes of their data."""
+
 _OWNERS: Final = (dims, types, transforms, expr, module)
-_NODES: Final = _classes(*_OWNERS, kind=object)
+_NODES: Final = {n: c for n, c in _classes(*_OWNERS, kind=object).items() if c is not Attribute}
 _ENUMS: Final = _classes(*_OWNERS, kind=Enum)
 
 
@@ -101,18 +111,29 @@ def _field_names(node: Any) -> tuple[str, ...]:
     return ("terms",) if node is Dim else tuple(f.name for f in dataclasses.fields(node))
 
 
-_FIELDS: Final = {
-    name: _field_names(node)
-    for name, node in _NODES.items()
-    if node is Dim or dataclasses.is_dataclass(node)
-}
-_BY_IDENTITY: Final = frozenset(
-    name
-    for name in _FIELDS
-    if name != "Dim" and not all(f.compare for f in dataclasses.fields(_NODES[name]))
-)
-"""Classes whose equality leaves a field out, so that equal ones may differ."""
-_NODE_CLASSES: Final = frozenset(_NODES[name] for name in _FIELDS)
+@final
+class _Classes:
+    """The classes of a document, by name: those of the IR, and those of attributes."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        more = {cls.__name__: cls for attribute in attributes for cls in attribute.classes}
+        enums = {name: cls for name, cls in more.items() if issubclass(cls, Enum)}
+        known = {n: c for n, c in _NODES.items() if c is Dim or dataclasses.is_dataclass(c)}
+        others = {name: cls for name, cls in more.items() if name not in enums}
+        self.attributes: Final = attributes
+        self.enums: Final[Mapping[str, Any]] = {**_ENUMS, **enums}
+        self.by_name: Final[Mapping[str, Any]] = {**known, **others}
+        self.fields: Final = {name: _field_names(cls) for name, cls in self.by_name.items()}
+        self.nodes: Final = frozenset(self.by_name.values())
+        self.by_identity: Final = frozenset(
+            name
+            for name, cls in known.items()
+            if cls is not Dim and not all(f.compare for f in dataclasses.fields(cls))
+        ).union(others)
+        """Classes whose equality leaves a field out, so that equal ones may differ, and those of
+        attributes, which may hold what has no hash."""
+
+
 _PLAIN: Final = frozenset((type(None), bool, int, str))
 """Classes of values that JSON has."""
 
@@ -121,7 +142,8 @@ _PLAIN: Final = frozenset((type(None), bool, int, str))
 class _Encoder:
     """The table of nodes in the making."""
 
-    def __init__(self) -> None:
+    def __init__(self, attributes: Attributes) -> None:
+        self._classes: Final = _Classes(attributes)
         self.nodes: Final[list[Json]] = []
         self.sources: Final[list[Json]] = []
         self._index: Final[dict[Any, int]] = {}
@@ -138,21 +160,26 @@ class _Encoder:
                 pending.pop()
                 continue
             name, waiting = type(node).__name__, []
-            fields = [self._value(getattr(node, f), waiting) for f in _FIELDS[name]]
+            fields = [self._value(getattr(node, f), waiting) for f in self._classes.fields[name]]
             if waiting:
                 pending += reversed(waiting)
                 continue
             pending.pop()
-            self._index[_key(node)] = self._places[id(node)] = len(self.nodes)
+            self._index[self._key(node)] = self._places[id(node)] = len(self.nodes)
             self.nodes.append([name, *fields])
         return self._places[id(root)]
 
     def _place(self, node: Any) -> int | None:
         """Return the place of a node, or of one that is the same; None if it has none yet."""
         place = self._places.get(id(node))
-        if place is None and (place := self._index.get(_key(node))) is not None:
+        if place is None and (place := self._index.get(self._key(node))) is not None:
             self._places[id(node)] = place
         return place
+
+    def _key(self, node: Any) -> object:
+        """Return what makes a node the same as another: its identity, or its fields if they all
+        count."""
+        return id(node) if type(node).__name__ in self._classes.by_identity else node
 
     def _value(self, value: Any, waiting: list[Any]) -> Json:
         """Return a value of a field; nodes in it that have no place yet are added to `waiting`."""
@@ -161,18 +188,23 @@ class _Encoder:
             return value
         if kind is tuple:
             return [self._value(v, waiting) for v in value]
-        if kind in _NODE_CLASSES:
+        if kind in self._classes.nodes:
             place = self._place(value)
             if place is None:
                 waiting.append(value)
             return {"at": place}
         if kind is not Span and isinstance(value, Mapping):
-            return {"map": [[k, self._value(v, waiting)] for k, v in value.items()]}
+            pairs = value.items()
+            return {"map": [[self._leaf(k), self._value(v, waiting)] for k, v in pairs]}
         return self._leaf(value)
 
     def _leaf(self, value: Any) -> Json:
         """Return a value that holds no nodes."""
         match value:
+            case str():
+                return value
+            case Attribute(name=name) if value in self._classes.attributes:
+                return {"attribute": name}
             case Span(file, start, end, because):
                 return {"span": [self._file(file), start, end, *([because] if because else [])]}
             case Enum():
@@ -193,17 +225,15 @@ class _Encoder:
         return self._files[file]
 
 
-def _key(node: Any) -> object:
-    """Return what makes a node the same as another: its identity, or its fields if they all
-    count."""
-    return id(node) if type(node).__name__ in _BY_IDENTITY else node
-
-
 @final
 class _Decoder:
     """The nodes of a document, from first to last."""
 
-    def __init__(self, operators: Mapping[str, Op]) -> None:
+    def __init__(
+        self, operators: Mapping[str, Op], attributes: Attributes, *, checked: bool
+    ) -> None:
+        self._classes: Final = _Classes(attributes)
+        self._is_checked: Final = checked
         self._files: Final[list[SourceFile]] = []
         self._operators: Final = operators
         self._nodes: Final[list[Any]] = []
@@ -217,10 +247,11 @@ class _Decoder:
         """Return the root of a document."""
         self._files.extend(SourceFile(name, text) for name, text in document["sources"])
         for name, *values in document["nodes"]:
-            names = _FIELDS[name]
+            names = self._classes.fields[name]
             fields = dict(zip(names, map(self._value, values), strict=True))
-            node = _NODES[name](**fields)
-            check_fields(node)
+            node = self._classes.by_name[name](**fields)
+            if self._is_checked:
+                check_fields(node)
             self._nodes.append(node)
         return self._nodes[document["root"]]
 
@@ -230,19 +261,24 @@ class _Decoder:
         if not isinstance(value, dict):
             return value
         ((kind, content),) = value.items()
+        return self._tagged(kind, content)
+
+    def _tagged(self, kind: str, content: Json) -> Any:
         match kind:
             case "float":
                 return float(content)
             case "bytes":
                 return base64.b64decode(content, validate=True)
             case "map":
-                return {k: self._value(v) for k, v in content}
+                return {self._value(k): self._value(v) for k, v in content}
             case "span":
                 source, *rest = content
                 return Span(self._files[source], *rest)
             case "enum":
                 owner, name = content
-                return _ENUMS[owner][name]
+                return self._classes.enums[owner][name]
+            case "attribute":
+                return next(a for a in self._classes.attributes if a.name == content)
             case "op":
                 return self._operators[content]
             case "at":

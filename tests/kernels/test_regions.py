@@ -50,9 +50,8 @@ class Compiled:
 
 def compiled(text: str) -> Compiled:
     """Return a program of a text with its regions on tapes."""
-    cut = in_regions(module(text), "main")
-    launched = in_segments(cut)
-    kernels = Kernels(INTERPRETED, cut, launched, CPU)
+    launched = in_segments(in_regions(module(text), "main"))
+    kernels = Kernels(INTERPRETED, launched, CPU)
     run = compile_module(launched, "main", CPU, instead=kernels)
     regions = [c for c in kernels.called.values() if isinstance(c, RegionCall)]
     return Compiled(run, regions, tuple(launched.functions))

@@ -66,7 +66,8 @@ def outline(module: Module) -> Module:
         for name, function in module.functions.items()
     }
     made = with_flavours(module.with_functions({**functions, **regions.functions}))
-    return with_outlined(made, replace(outlined, regions=tuple(regions.functions)))
+    taken = {name: made.functions[name] for name in regions.functions}
+    return with_outlined(made, replace(outlined, functions=taken))
 
 
 @final

@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 class Kernels:
     """The callables that the host runs in place of the kernel and region functions of a program."""
 
-    def __init__(
-        self, backend: Backend, regions: Module, launched: Module, device: torch.device
-    ) -> None:
-        """`launched` is the program `regions` after the passes of the backend."""
+    def __init__(self, backend: Backend, launched: Module, device: torch.device) -> None:
+        """`launched` is the program after the passes of the backend."""
         self._backend: Final = backend
-        self._cut: Final = regions
         self._launched: Final = launched
-        outlined = outlined_of(regions)
+        outlined = outlined_of(launched)
         self._kernels: Final = {n: KernelFunction(n, g) for n, g in outlined.groups.items()}
-        self._regions: Final = outlined.regions
+        self._regions: Final = outlined.functions
         self._device: Final = device
         self.called: Final[dict[str, Callable[..., Any]]] = {}
 
@@ -57,10 +54,10 @@ class Kernels:
     def region(self, name: str) -> RegionFunction:
         """Return a region function."""
         function = self._launched.functions[name]
-        plan = plan_memory(self._cut.functions[name], self._kernels)
+        plan = plan_memory(self._regions[name], self._kernels)
         nodes = [n.name for n in post_order(function.body) if isinstance(n, GlobalVar)]
         kernels = {n: self._kernels[n] for n in nodes if n in self._kernels}
-        written = written_parameters(self._cut, name)
+        written = written_parameters(self._launched, name)
         called = {n: self._launched.functions[n] for n in nodes if n not in kernels}
         reshaping = {n for n, f in called.items() if only_reshapes(f)}
         tape = tape_of(function, plan, kernels, reshaping)

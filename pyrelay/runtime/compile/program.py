@@ -28,6 +28,7 @@ from ...ir.module import Module
 from ...ir.types import FnType
 from ...ir.verify import Stage
 from ...kernels.backend import Backend
+from ...kernels.outlined import OUTLINED
 from ...kernels.pipeline import CUT, REGIONS
 from ...notices import compiling
 from ...operators.host.debugging import is_debugged
@@ -99,7 +100,9 @@ class Program:
             observer=self._ran,
             store=self._store,
         )
-        self._kept: Final = KeptModules(module, stage, entry, (torch.__version__,))
+        self._kept: Final = KeptModules(
+            module, stage, entry, (torch.__version__,), attributes=(OUTLINED,)
+        )
 
     @classmethod
     def of_typed(cls, typed: Module, entry: str, data: UserData = NO_DATA) -> Self:
@@ -281,7 +284,7 @@ class Program:
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""
         module = self.launched(backend)
-        kernels = Kernels(backend, self.cut(backend), module, device)
+        kernels = Kernels(backend, module, device)
         data = self.data.representations
         fresh = self._gives_fresh
         return compile_module(module, self.entry, device, data, instead=kernels, gives_fresh=fresh)

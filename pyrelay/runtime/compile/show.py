@@ -112,7 +112,7 @@ def _texts(program: Program, backend: Backend) -> str:
     """Return the text of the functions, kernels and regions that a backend makes of a program."""
     functions = map(backend.function_text, _functions_of(program, backend))
     kernels = map(backend.text, _kernels_of(program, backend))
-    outlined = Kernels(backend, program.cut(backend), program.launched(backend), _CPU)
+    outlined = Kernels(backend, program.launched(backend), _CPU)
     regions = map(backend.region_text, outlined.regions())
     return "\n\n".join((*filter(None, functions), *kernels, *filter(None, regions)))
 

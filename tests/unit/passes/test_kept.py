@@ -17,13 +17,19 @@ from pyrelay import Dim, Float, Int, RunError, Tensor, options, relay
 from pyrelay.disk_cache import DiskCache
 from pyrelay.ir.module import Attribute, Module
 from pyrelay.ir.verify import Stage
+from pyrelay.kernels.backend import KernelFunction
+from pyrelay.kernels.fusion.own_calls import OwnCalls
+from pyrelay.kernels.outlined import OUTLINED, outlined_of
 from pyrelay.kernels.pipeline import CUT
+from pyrelay.lower_c.backend import CBackend
 from pyrelay.passes import kept
 from pyrelay.passes.base import Context
 from pyrelay.passes.kept import KeptModules
-from pyrelay.passes.manager import Manager, Pipeline, Ran, up_to
+from pyrelay.passes.manager import Manager, Phase, Pipeline, Ran, up_to
 from pyrelay.passes.pipeline import called, fusible
 from pyrelay.runtime.calls.function import RelayFunction
+from pyrelay.runtime.compile.kernels import Kernels
+from pyrelay.runtime.compile.lowerings import pipeline_of
 from pyrelay.text.json import to_json
 from pyrelay.text.parser import parse_module
 
@@ -50,7 +56,7 @@ def behind(
     def note(each: Ran) -> None:
         ran.append(each.step.name)
 
-    found = KeptModules(module, Stage.TRANSLATED, entry, facts)
+    found = KeptModules(module, Stage.TRANSLATED, entry, facts, (OUTLINED,))
     context = Context(entry=entry)
     manager = Manager(module, Stage.TRANSLATED, context, observer=note, store=lambda: found)
     return manager.run(pipeline), ran
@@ -68,11 +74,46 @@ def test_a_module_is_found_exactly_as_it_was_and_no_pass_runs() -> None:
 def test_passes_that_follow_begin_with_the_module_that_was_kept() -> None:
     module = parse_module(TEXT)
     behind(fusible(), module)
-    cut, ran = behind(CUT, module)
+    _, ran = behind(CUT, module)
     assert ran == [step.name for step in CUT[-1].passes]
-    assert cut.attributes
-    _, ran = behind(CUT, module)  # attributes are not data: the last phase runs again
-    assert ran == [step.name for step in CUT[-1].passes]
+
+
+LOOPS = """
+def @pointwise(%x: Tensor[(8, 4), float32]) { tanh(%x) * 2f32 }
+def @rows(%x: Tensor[(8, 4), float32]) { softmax(%x, dim=1) }
+def @product(%x: Tensor[(8, 4), float32], %y: Tensor[(4, 3), float32]) { tanh(matmul(%x, %y)) }
+def @scattered(%x: Tensor[(8, 4), float32], %i: Tensor[(8, 4), int64], %y: Tensor[(8, 4), float32])
+    { tanh(scatter_add(%x, %i, %y, dim=1)) }
+def @twice(%x: Tensor[(8, 4), float32]) { sum(exp(%x)) + sum(softmax(tanh(%x), dim=0)) }
+"""
+
+
+@pytest.mark.parametrize("entry", ["pointwise", "rows", "product", "scattered", "twice"])
+def test_kernels_and_regions_are_found_as_they_were(entry: str) -> None:
+    module = parse_module(LOOPS)
+    pipeline = pipeline_of(CBackend(), None)
+    made, ran = behind(pipeline, module, entry)
+    found, again = behind(pipeline, module, entry)
+    assert ran
+    assert not again
+    assert to_json(found, (OUTLINED,)) == to_json(made, (OUTLINED,))
+    kernels, before = outlined_of(found), outlined_of(made)
+    assert [g.kind for g in kernels.groups.values()] == [g.kind for g in before.groups.values()]
+    for name, group in kernels.groups.items():
+        assert group.function is found.functions[name]
+        given = CBackend().text(KernelFunction(name, group))
+        assert given == CBackend().text(KernelFunction(name, before.groups[name]))
+    regions = [Kernels(CBackend(), m, torch.device("cpu")).regions() for m in (found, made)]
+    for region, known in zip(*regions, strict=True):
+        assert CBackend().region_text(region) == CBackend().region_text(known)
+
+
+def test_pipelines_with_functions_from_outside_are_not_kept() -> None:
+    module = parse_module(TEXT)
+    pipeline = (*CUT, Phase("own", (OwnCalls(lambda _: False),)))
+    behind(pipeline, module)
+    _, ran = behind(pipeline, module)
+    assert "own-calls" in ran
 
 
 def test_whatever_a_module_depends_on_is_in_its_key() -> None:
