@@ -16,6 +16,7 @@ from ..program.context import Context
 from ..program.environment import Bound, Unbound
 from ..program.streams import stream_of
 from ..source.flow import Nested, locals_of, reads
+from ..source.syntax import parameter_nodes
 from ..types.annotation import Annotation, type_names
 from .list_append import grown_inside
 
@@ -50,7 +51,7 @@ def _function(cx: Context, node: Nested) -> Steps[Function]:
         why = "it gets a value only in this function"
         cx.env.set(name, Unbound(span, why, is_outer=is_outer))
     args, around, cx.uses = node.args, cx.uses, []
-    params = tuple(_parameter(cx, a) for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
+    params = tuple(_parameter(cx, a) for a in parameter_nodes(args))
     if isinstance(node, ast.Lambda):
         name, result = "", None
         body = yield cx.expression(node.body)

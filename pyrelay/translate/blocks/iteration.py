@@ -43,7 +43,7 @@ from ...operators.primitive.index import index
 from ..calls.attributes import static_argument
 from ..names.atoms import again, atom
 from ..names.hidden import hidden_name
-from ..names.static import static_value
+from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context, in_turn
 from ..program.environment import Bound, Holder
 from ..source.definition import meaning
@@ -128,7 +128,7 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
             return (yield read(cx, node, code))
     if isinstance(node, ast.Tuple):
         node = ast.copy_location(ast.List(node.elts, ast.Load()), node)
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     if isinstance(entry, Bound) and entry.stream is not None:
         return (yield _over_stream(cx, node, entry.stream, code))
     captured = static_value(cx, node) if isinstance(node, ast.Name | ast.Attribute) else None
@@ -162,8 +162,7 @@ def _is_tensor(cx: Context, node: ast.expr, items: Expr) -> bool:
     """Return whether an expression is seen to give a tensor: an annotated name, an operator's."""
     if isinstance(items, Var) and isinstance(items.ty, TensorType):
         return True
-    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
-    return known is not None and isinstance(meaning(known.value), Op)
+    return isinstance(called_meaning(cx, node), Op)
 
 
 def _is_stream(value: object) -> bool:
@@ -453,10 +452,9 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
 def _is_counted(cx: Context, node: ast.expr) -> bool:
     """Return whether a loop over an expression counts: it gives a tensor, `range(n)`, ..."""
     if isinstance(node, ast.Call):
-        known = static_value(cx, node.func)
-        is_operator = known is not None and isinstance(meaning(known.value), Op)
+        is_operator = isinstance(static_meaning(cx, node.func), Op)
         return is_operator or _reader(cx, node) is not None
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     if not isinstance(entry, Bound):
         return False
     is_tensor = isinstance(entry.atom, Var) and isinstance(entry.atom.ty, TensorType)

@@ -31,6 +31,7 @@ from ..names.alias_check import (
 from ..program.context import Context
 from ..program.environment import Bound, Holder
 from ..source.flow import Nested, assigned_in, captures, changed_list, locals_of, statements_in
+from ..source.syntax import parameter_nodes
 from .blocks import Code
 from .optional_parts import element_of, element_type, has_optionals, inner_displays
 
@@ -129,7 +130,7 @@ def grown_inside(
 def enter_grown(cx: Context, node: ast.FunctionDef, code: Code) -> None:
     """Bind the parameters of a function whose lists it changes after it has assigned to them."""
     args = node.args
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+    for arg in parameter_nodes(args):
         entry = cx.env.find(arg.arg)
         if arg.arg in cx.grown and isinstance(entry, Bound) and entry.atom is not None:
             span = cx.span(arg)

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from ...ir.dims import Dim
 from ...ir.types import UNKNOWN, AdtType, TupleType, Type, subtypes
 from ...prelude.library import LIST, OPTION
+from ..source.syntax import is_none
 
 
 def element_type(elements: Sequence[ast.expr]) -> Type:
     """Return the type that the elements of a display have in common, unknown but for the optionals
     in it."""
-    values = [e for e in elements if not _is_none(e)]
+    values = [e for e in elements if not is_none(e)]
     if not values:
         return UNKNOWN
     found = _type_of_values(values)
@@ -69,7 +70,3 @@ def _type_of_values(values: Sequence[ast.expr]) -> Type:
         return UNKNOWN
     columns = zip(*(v.elts for v in tuples), strict=True)
     return TupleType(tuple(element_type(column) for column in columns))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

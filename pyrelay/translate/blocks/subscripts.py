@@ -14,13 +14,14 @@ from ...ir.op import Op
 from ...ir.traverse import Steps
 from ...operators.host.sizes import dim_size
 from ...operators.primitive.index import index, set_at
-from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.mentions import value_of
 from ..names.atoms import again, atom
 from ..names.narrowing import value_at
 from ..names.static import static_value
 from ..program.context import Context
 from ..source.scope import is_plain
+from ..source.syntax import is_none
 from .blocks import Code
 from .list_append import grown_value
 
@@ -82,8 +83,8 @@ def is_plain_set_at(node: ast.Call, op: Op) -> bool:
 def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `relay.set_at(x, index, value)`, with the index as it stands in brackets, and
     slices as `slice(start, stop)`."""
-    found = match_arguments(cx, node, _SET_AT)
-    if found is None or not require(cx, node, _SET_AT, found):
+    found = bind_arguments(cx, node, _SET_AT)
+    if found is None:
         return placeholder(cx.span(node))
     code = Code()
     given: dict[str, Expr] = {}
@@ -167,13 +168,9 @@ def _slice(cx: Context, node: ast.expr) -> tuple[ast.expr | None, ...] | None:
             if known is None or known.value is not slice:
                 return None
             bounds = (None, *args, None) if len(args) == 1 else (*args, None)
-            return tuple(None if _is_none(b) else b for b in bounds[:3])
+            return tuple(None if is_none(b) else b for b in bounds[:3])
         case _:
             return None
-
-
-def _is_none(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _bounds(cx: Context, nodes: Sequence[ast.expr | None]) -> Steps[list[Any]]:

@@ -9,7 +9,7 @@ from typing import Final, final
 from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...ir.expr import Binding, Expr, Var, is_atom
-from ...ir.traverse import let
+from ...ir.traverse import Steps, let
 from ..program.context import Context
 from ..source.scope import nearest
 from ..subset.migration_hints import OF_ARGUMENTS, WITHOUT
@@ -61,6 +61,22 @@ def match_arguments(
             return _wrong(cx, keyword, callee, f"gets `{keyword.arg}` twice")
         found[keyword.arg] = keyword.value
     return found
+
+
+def bind_arguments(cx: Context, call: ast.Call, callee: Callee) -> dict[str, ast.expr] | None:
+    """Return the argument of each parameter that has one, in the order they are written; None when
+    the call does not fit or misses one, which is reported."""
+    found = match_arguments(cx, call, callee)
+    return None if found is None or not require(cx, call, callee, found) else found
+
+
+def argument_values(cx: Context, call: ast.Call, callee: Callee) -> Steps[dict[str, Expr] | None]:
+    """Translate the arguments of a call; None when they do not fit, which is reported."""
+    bound = bind_arguments(cx, call, callee)
+    if bound is None:
+        return None
+    values = yield cx.expressions(list(bound.values()))
+    return dict(zip(bound, values, strict=True))
 
 
 def require(cx: Context, call: ast.Call, callee: Callee, found: Mapping[str, object]) -> bool:

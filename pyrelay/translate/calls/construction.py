@@ -14,7 +14,7 @@ from ..data.data_class import FACTORY, Field
 from ..program.context import Context
 from ..program.environment import Static
 from ..source.scope import MISSING
-from .arguments import Callee, Slot, in_order, match_arguments, require
+from .arguments import Callee, Slot, argument_values, in_order
 from .mentions import lift
 
 
@@ -25,12 +25,9 @@ def construct_call(cx: Context, node: ast.Call, cls: type) -> Steps[Expr]:
     if found is None:
         return placeholder(span)
     callee = Callee(cls.__name__, tuple(map(_slot, found.fields)), _text(found))
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    written = yield argument_values(cx, node, callee)
+    if written is None:
         return placeholder(span)
-    written: dict[str, Expr] = {}
-    for name, argument in bound.items():
-        written[name] = yield cx.expression(argument)
     for field in found.fields:
         if field.name not in written and field.default is FACTORY:
             why = f"needs its argument `{field.name}`: compiled code calls no `default_factory`"

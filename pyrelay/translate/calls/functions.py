@@ -15,20 +15,25 @@ from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, RefRead, Var
 from ...ir.traverse import Steps, let
 from ...ir.types import Type
 from ..names.atoms import atom, into
-from ..names.static import static_value
+from ..names.static import static_meaning
 from ..program.context import Context, ModelParts, field_of
 from ..program.derived import derived_signature
 from ..program.environment import Bound, LocalFunction
-from ..program.instances import function_operands
 from ..program.models import Instance
 from ..program.signature import Signature
-from ..source.definition import Definition, DerivedFunction, Implicit, bottom, meaning
+from ..source.definition import Definition, DerivedFunction, Implicit, bottom
 from ..source.optimizers import STAND_IN, OptimizerUse
 from ..source.residual import Residual
-from .arguments import Callee, Slot, in_order, match_arguments, require
+from .arguments import (
+    Callee,
+    Slot,
+    argument_values,
+    bind_arguments,
+    in_order,
+)
 from .attributes import optimizer_named, static_argument
 from .mentions import implicit_values, mention, omitted, supplying
-from .passed_models import model_arguments, pass_on
+from .passed_models import passed_operands
 
 
 def definition_call(
@@ -47,10 +52,8 @@ def definition_call(
     if bound is None:
         return placeholder(span)
     given = static_arguments(cx, bound, definition, signature)
-    models = model_arguments(cx, bound, signature)
     cx.wanted = wanted
-    name, hidden = function_operands(cx, definition, span, given, models)
-    pass_on(cx, bound, name, models)
+    name, hidden = passed_operands(cx, definition, span, bound, given)
     cx.wanted = None
     args = () if types is None else _type_arguments(cx, types, definition, signature)
     return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature, args))
@@ -104,8 +107,7 @@ def without_implicits(
     cx: Context, node: ast.Call
 ) -> tuple[ast.Call, tuple[dict[str, ast.expr], Signature] | None]:
     """Return a transform in models without the implicit values of its function, and these."""
-    known = static_value(cx, node.args[1]) if len(node.args) > 1 else None
-    function = None if known is None else meaning(known.value)
+    function = static_meaning(cx, node.args[1] if len(node.args) > 1 else None)
     if not isinstance(function, Definition) or not node.keywords:
         return node, None
     signature = cx.program.signature(function)
@@ -133,10 +135,8 @@ def match_call(
         for p in signature.parameters
     )
     callee = Callee(name, slots, signature.text, received=0 if receiver is None else 1)
-    found = match_arguments(cx, node, callee)
-    if found is None or not require(cx, node, callee, found):
-        return None
-    return found if receiver is None else {slots[0].name: receiver, **found}
+    found = bind_arguments(cx, node, callee)
+    return found if found is None or receiver is None else {slots[0].name: receiver, **found}
 
 
 def _apply(
@@ -219,7 +219,7 @@ def model_function(cx: Context, name: str, model: Instance, span: Span) -> Funct
 
 def model_operand(cx: Context, node: ast.expr) -> Expr | None:
     """Return the explicit model that a name stands for, to be passed on as the model it is."""
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     return entry.atom if isinstance(entry, Bound) and entry.model is not None else None
 
 
@@ -227,12 +227,9 @@ def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunctio
     """Translate a call of a nested `def` by its name."""
     slots = tuple(Slot(p, p not in function.defaults) for p in function.params)
     found = Callee(function.name, slots, f"{function.name}({', '.join(function.params)})")
-    bound = match_arguments(cx, node, found)
-    if bound is None or not require(cx, node, found, bound):
+    written = yield argument_values(cx, node, found)
+    if written is None:
         return placeholder(cx.span(node))
-    written: dict[str, Expr] = {}
-    for name, argument in bound.items():
-        written[name] = yield cx.expression(argument)
 
     def call(args: Mapping[str, Expr]) -> Expr:
         operands = (args[n] if n in args else function.defaults[n] for n in function.params)
@@ -245,11 +242,10 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
     """Return the parameter names of what is differentiated, None when they are unknown."""
     if isinstance(node, ast.Lambda):
         return tuple(a.arg for a in node.args.args)
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     if isinstance(entry, Bound) and entry.function is not None:
         return entry.function.params
-    known = static_value(cx, node)
-    found = None if known is None else meaning(known.value)
+    found = static_meaning(cx, node)
     if isinstance(found, Definition | DerivedFunction):
         signature = cx.program.signature(bottom(found))
         return tuple(p.name for p in derived_signature(found, signature).explicit)

@@ -13,19 +13,16 @@ from ...ir.types import PRELUDE
 from ...prelude.library import fails, library
 from ...prelude.names import LibraryConstructor, LibraryFunction, LibraryValue
 from ..program.context import Context
-from .arguments import Callee, Slot, in_order, match_arguments, require
+from .arguments import Callee, Slot, argument_values, in_order
 
 
 def library_call(cx: Context, node: ast.Call, value: LibraryValue) -> Steps[Expr]:
     """Translate a call of a function or constructor of the prelude."""
     span = cx.span(node)
     callee = _callee(value)
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    written = yield argument_values(cx, node, callee)
+    if written is None:
         return placeholder(span)
-    written: dict[str, Expr] = {}
-    for name, argument in bound.items():
-        written[name] = yield cx.expression(argument)
 
     def call(args: Mapping[str, Expr]) -> Expr:
         operands = tuple(args[s.name] for s in callee.slots)

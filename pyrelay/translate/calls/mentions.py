@@ -40,7 +40,6 @@ from ..names.residuals import residual_mention
 from ..program.context import Context, in_turn
 from ..program.derived import derived_signature
 from ..program.environment import Bound, Static
-from ..program.instances import function_operands
 from ..program.signature import Parameter, Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, meaning
 from ..source.optimizers import Recipe
@@ -48,7 +47,7 @@ from ..source.residual import Residual
 from ..source.scope import MISSING, is_data, is_frozen
 from ..source.unions import is_data_class
 from .library import library_mention
-from .passed_models import model_arguments, pass_on
+from .passed_models import passed_operands
 
 T = TypeVar("T")
 
@@ -213,9 +212,7 @@ def _definition(
     cx: Context, definition: Definition, span: Span, passed: Mapping[str, ast.expr]
 ) -> Expr:
     signature = cx.program.signature(definition)
-    models = model_arguments(cx, passed, signature)
-    name, hidden = function_operands(cx, definition, span, {}, models)
-    pass_on(cx, passed, name, models)
+    name, hidden = passed_operands(cx, definition, span, passed)
     callee = GlobalVar(name, span=span)
     if not hidden and not signature.implicit:
         return callee

@@ -5,14 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from ...annotations import ModelAnnotation, ParamsAnnotation
 from ...diagnostics.catalogue.sites import UnknownModel
 from ...diagnostics.source import Span
+from ...ir.expr import Expr
 from ..names.static import static_value
 from ..program.context import Context
 from ..program.environment import Bound
-from ..program.instances import complete_statics
+from ..program.instances import complete_statics, function_operands
 from ..program.model_origins import ModelOrigin, ParameterOrigin
 from ..program.models import Instance
 from ..program.signature import Signature
@@ -88,7 +91,7 @@ def note_elements(cx: Context, target: ast.expr, items: ast.expr) -> None:
 
 def note_known(cx: Context, target: ast.expr, known: Bound | None) -> None:
     """Note which model or record a target is, or list of some."""
-    entry = cx.env.find(target.id) if isinstance(target, ast.Name) else None
+    entry = cx.named(target)
     if known is not None and isinstance(entry, Bound) and isinstance(target, ast.Name):
         found = replace(
             entry, model=known.model, places=known.places, record=known.record, items=known.items
@@ -126,15 +129,20 @@ def annotated_record(cx: Context, annotation: ParamsAnnotation, span: Span) -> I
     return Instance(wanted, complete_statics(cx.program, wanted, {}, span))
 
 
-def pass_on(
+def passed_operands(
     cx: Context,
+    definition: Definition,
+    span: Span,
     bound: Mapping[str, ast.expr],
-    function: str,
-    models: tuple[tuple[str, Instance], ...],
-) -> None:
-    """Note that models are passed for parameters of a function, which is named as translated."""
+    statics: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[str, tuple[Expr, ...]]:
+    """Return the name of the translation of a definition for the models among its arguments, and
+    the operands for the models it needs."""
+    models = model_arguments(cx, bound, cx.program.signature(definition))
+    function, hidden = function_operands(cx, definition, span, statics, models)
     for name, _ in models:
         cx.program.updates.pass_on(places_of(cx, bound[name]), ParameterOrigin(function, name))
+    return function, hidden
 
 
 def model_named(cx: Context, node: ast.expr, *, is_list: bool = False) -> Instance | None:

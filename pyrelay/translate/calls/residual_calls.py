@@ -8,9 +8,9 @@ from ...ir.constant import placeholder
 from ...ir.expr import Call, Expr
 from ...ir.traverse import Steps
 from ..names.residuals import residual_mention
-from ..program.context import Context, in_turn
+from ..program.context import Context
 from ..source.residual import Residual
-from .arguments import Callee, Slot, match_arguments, require
+from .arguments import Callee, Slot, argument_values
 
 
 def residual_call(cx: Context, node: ast.Call, residual: Residual) -> Steps[Expr]:
@@ -19,9 +19,7 @@ def residual_call(cx: Context, node: ast.Call, residual: Residual) -> Steps[Expr
     text = f"{residual.name}({', '.join(names)})"
     callee = Callee(residual.name, tuple(Slot(n, required=True) for n in names), text)
     function = residual_mention(cx, residual, cx.span(node.func))
-    found = match_arguments(cx, node, callee)
-    if found is None or not require(cx, node, callee, found):
+    written = yield argument_values(cx, node, callee)
+    if written is None:
         return placeholder(cx.span(node))
-    values = yield in_turn(cx.expression(found[name]) for name in found)
-    by_name = dict(zip(found, values, strict=True))
-    return Call(function, tuple(by_name[name] for name in names), span=cx.span(node))
+    return Call(function, tuple(written[name] for name in names), span=cx.span(node))

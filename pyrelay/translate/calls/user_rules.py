@@ -16,7 +16,7 @@ from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, Rule, T
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
 from ..names.residuals import residual_mention
-from ..names.static import static_value
+from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context
 from ..program.instances import function_operands
 from ..source.definition import (
@@ -24,11 +24,11 @@ from ..source.definition import (
     POLICIES,
     Definition,
     UserRules,
-    meaning,
     policy_names,
 )
 from ..source.residual import Residual
-from .arguments import Callee, Slot, match_arguments, require
+from ..source.syntax import arguments_of
+from .arguments import Callee, Slot, bind_arguments
 
 _RULES: Final = {
     Intrinsic.CUSTOM_VJP: (Rule.CUSTOM_VJP, ("fwd", "bwd")),
@@ -39,8 +39,7 @@ _RULES: Final = {
 def applied_rules(cx: Context, node: ast.Call) -> Steps[Expr] | None:
     """Return the steps that translate `relay.custom_vjp(fwd, bwd)(f)` or
     `relay.custom_jvp(rule)(f)`; None for any other call."""
-    known = static_value(cx, node.func.func) if isinstance(node.func, ast.Call) else None
-    found = None if known is None else meaning(known.value)
+    found = called_meaning(cx, node.func)
     if not isinstance(node.func, ast.Call) or not isinstance(found, Intrinsic):
         return None
     return _applied(cx, node, node.func, found) if found in _RULES else None
@@ -50,8 +49,8 @@ def _applied(cx: Context, node: ast.Call, rules: ast.Call, intrinsic: Intrinsic)
     rule, names = _RULES[intrinsic]
     form = f"{rule.value}({', '.join(names)})"
     callee = Callee(rule.value, tuple(Slot(n, True) for n in names), form)
-    bound = match_arguments(cx, rules, callee)
-    if bound is None or not require(cx, rules, callee, bound):
+    bound = bind_arguments(cx, rules, callee)
+    if bound is None:
         return placeholder(cx.span(node))
     if len(node.args) != 1 or node.keywords:
         instead = f"call what it gives: `relay.{form}(f)(x)`"
@@ -71,8 +70,8 @@ def policy_call(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     slots = (Slot("f", required=True), Slot("policy", required=False))
     default = DEFAULT_POLICY[rule]
     callee = Callee(rule.value, slots, f"{rule.value}(f, policy={default!r})")
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
         return placeholder(span)
     names = policy_names(rule, default)
     if "policy" in bound:
@@ -139,11 +138,9 @@ def _place(cx: Context, count: int) -> tuple[Span, list[Span]]:
     """Return where a derivative is written, and where each of its rules is."""
     head = cx.definition.source.head
     for node in cx.definition.source.node.decorator_list:
-        found = static_value(cx, node.func) if isinstance(node, ast.Call) else None
-        if found is None or meaning(found.value) not in _RULES:
+        if not isinstance(node, ast.Call) or static_meaning(cx, node.func) not in _RULES:
             continue
-        assert isinstance(node, ast.Call)
-        written = [*node.args, *(k.value for k in node.keywords)]
+        written = arguments_of(node)
         if len(written) == count:
             return cx.span(node), [cx.span(n) for n in written]
     return head, [head] * count

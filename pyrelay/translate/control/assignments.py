@@ -37,13 +37,13 @@ from ..names.alias_check import ELSEWHERE, Origin, items_assigned, origin, share
 from ..names.atoms import again, atom
 from ..names.declared_types import declared_type
 from ..names.kept_functions import check_kept
-from ..names.static import static_value
+from ..names.static import static_meaning, static_value
 from ..program.context import Context
 from ..program.environment import Bound, Holder, Static
 from ..program.instances import makes_site
-from ..source.definition import meaning
 from ..source.flow import root_of
 from ..source.optimizers import STAND_IN, OptimizerUse
+from ..source.syntax import elements_of, is_none
 from ..subset.tables import BINARY
 
 
@@ -55,7 +55,7 @@ def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
         yield _assign_one(cx, stmt.targets[0], stmt.value, code)
         note_lambdas(cx, stmt.value)
         return
-    if _is_none(stmt.value):
+    if is_none(stmt.value):
         for target in stmt.targets:
             yield _assign_one(cx, target, stmt.value, code)
         return
@@ -146,10 +146,6 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     open_constructed(cx, target, value, var, code)
 
 
-def _is_none(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value is None
-
-
 def _is_value(known: Static) -> bool:
     """Return whether a known value is also a value of the program, so that it gets a variable."""
     pending: list[object] = [known.value]
@@ -164,7 +160,7 @@ def _is_value(known: Static) -> bool:
 
 def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
     """Return the entry with what is known of the name that it is another name for."""
-    source = cx.env.find(value.id) if isinstance(value, ast.Name) else None
+    source = cx.named(value)
     if not isinstance(source, Bound):
         return replace(entry, declared=declared_type(cx, value))
     atom = source.atom if entry.atom is None else entry.atom
@@ -194,9 +190,8 @@ def _model_of(cx: Context, value: ast.expr) -> Bound | None:
         return None if element is None or element.model is None else Bound(items=element)
     if not isinstance(value, ast.Call):
         return None
-    called = static_value(cx, value.func)
-    if called is None or meaning(called.value) is not Intrinsic.CREATE_MODEL:
-        return gradient_at(cx, value) if called is not None else None
+    if static_meaning(cx, value.func) is not Intrinsic.CREATE_MODEL:
+        return gradient_at(cx, value)
     model = created(cx, value)
     return None if model is None else Bound(model=model, places=(created_place(cx, value),))
 
@@ -226,7 +221,7 @@ def _assign_each(
     for target, value, expr, record in zip(targets, values, found, records, strict=True):
         if isinstance(target, ast.Name) and target.id in cx.grown:
             bind_grown(cx, target, value, expr, code)
-        elif isinstance(target, ast.Name) and _is_none(value):
+        elif isinstance(target, ast.Name) and is_none(value):
             yield _assign_name(cx, target, value, code)
         else:
             yield bind_target(cx, target, expr, code)
@@ -301,7 +296,7 @@ def _loaded(target: ast.Subscript) -> ast.Subscript:
 
 
 def _note_records(cx: Context, target: ast.expr, records: Sequence[Bound | None]) -> None:
-    targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    targets = elements_of(target)
     for element, record in zip(targets, records, strict=False):
         note_known(cx, element, record)
 
@@ -313,11 +308,11 @@ def _note_holders(cx: Context, target: ast.expr, found: Origin) -> None:
     names = [n for n in found.names if n.id not in cx.grown]
     cx.hold(((n.id, cx.span(n)) for n in names if n.id in cx.lists), ELSEWHERE)
     cx.hold(((n.id, cx.span(n)) for n in names), "its tensor goes to another name here")
-    targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    targets = elements_of(target)
     if found.of_target is None:
         return
     holder = Holder(cx.span(found.of_target), "it comes from here")
     for element in targets:
-        entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
+        entry = cx.named(element)
         if isinstance(element, ast.Name) and isinstance(entry, Bound):
             cx.env.set(element.id, replace(entry, holder=holder))

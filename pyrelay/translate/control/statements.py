@@ -25,12 +25,12 @@ from ..calls.mentions import unit
 from ..calls.strings import Text, read_text
 from ..lists.list_changes import assign_popped, change_list, is_change, takes_element
 from ..names.alias_check import list_names, only_lists
-from ..names.static import static_test, static_value
+from ..names.static import static_meaning, static_test
 from ..program.context import Context
 from ..program.environment import Bound, LocalFunction, Static
 from ..program.instances import NotSupplied
-from ..source.definition import meaning
 from ..source.flow import analyse, leaves, reads, statements_in
+from ..source.syntax import is_none
 from .assignments import annotated, assign, augmented
 from .branching import join, leave
 from .debugging import note_line, note_locals
@@ -132,8 +132,7 @@ def is_layers(cx: Context, stmt: ast.For) -> bool:
     """Return whether a loop runs over `relay.layers(n)`."""
     if not isinstance(stmt.iter, ast.Call):
         return False
-    known = static_value(cx, stmt.iter.func)
-    return known is not None and meaning(known.value) is Intrinsic.LAYERS
+    return static_meaning(cx, stmt.iter.func) is Intrinsic.LAYERS
 
 
 def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
@@ -331,9 +330,7 @@ def returns_value(node: ast.FunctionDef) -> ast.Return | None:
         (
             s
             for s in statements_in(node.body)
-            if isinstance(s, ast.Return)
-            and s.value is not None
-            and not (isinstance(s.value, ast.Constant) and s.value.value is None)
+            if isinstance(s, ast.Return) and s.value is not None and not is_none(s.value)
         ),
         None,
     )

@@ -51,7 +51,7 @@ from ..models import creation, model_calls, records, updates
 from ..models.gradients import RULES, gradient_call, operands
 from ..models.listed_models import with_names
 from ..names.declared_types import declared_type
-from ..names.static import static_value
+from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context
 from ..program.environment import Bound, Static
 from ..source.definition import Definition, DerivedFunction, meaning
@@ -59,6 +59,7 @@ from ..source.flow import CHANGES
 from ..source.optimizers import Maker, OptimizerUse
 from ..source.residual import Residual
 from ..source.scope import nearest
+from ..source.syntax import arguments_of
 from ..source.unions import is_data_class, is_users_class, may_be_field
 from ..subset.migration_hints import (
     OF_BUILTINS,
@@ -87,13 +88,12 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
         cx.wanted = wanted
         return (yield _static_call(cx, node, known))
     if isinstance(node.func, ast.Subscript):
-        base = static_value(cx, node.func.value)
-        definition = None if base is None else meaning(base.value)
+        definition = static_meaning(cx, node.func.value)
         if isinstance(definition, Definition):
             return (yield definition_call(cx, node, definition, node.func))
     if isinstance(node.func, ast.Attribute):
         return (yield _method_call(cx, node, node.func))
-    entry = cx.env.find(node.func.id) if isinstance(node.func, ast.Name) else None
+    entry = cx.named(node.func)
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.func, ast.Name)
         return (yield model_call(cx, node, node.func.id, entry.model))
@@ -128,8 +128,7 @@ def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Ex
 
 def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
     """Return the function that `relay.grad(f)` and its kind are of; None for anything else."""
-    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
-    intrinsic = None if known is None else meaning(known.value)
+    intrinsic = called_meaning(cx, node)
     if not isinstance(node, ast.Call) or intrinsic not in RULES or not node.args:
         return None
     return node.args[0]
@@ -138,8 +137,7 @@ def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
 def _callee(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate what is called; what differentiates a function hears of the arguments, too."""
     made = node.func
-    known = static_value(cx, made.func) if isinstance(made, ast.Call) else None
-    intrinsic = None if known is None else meaning(known.value)
+    intrinsic = called_meaning(cx, made)
     if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:
         return (yield gradient_call(cx, made, intrinsic, node.args))
     return (yield cx.expression(made))
@@ -229,8 +227,8 @@ def _const(cx: Context, node: ast.Call, function: Callable[[Any], Any]) -> Expr:
 def _optimizer(cx: Context, node: ast.Call, maker: Maker) -> Expr:
     """Report what is wrong with an optimiser that is not known before the program runs."""
     name = f"relay.optim.{maker.name}"
-    known = [static_value(cx, a) for a in (*node.args, *(k.value for k in node.keywords))]
-    for argument, value in zip((*node.args, *(k.value for k in node.keywords)), known, strict=True):
+    known = [static_value(cx, a) for a in arguments_of(node)]
+    for argument, value in zip(arguments_of(node), known, strict=True):
         if value is None or not value.exact:
             wanted = "a number, a captured constant or a static parameter"
             return cx.refuse(NotStatic(cx.span(argument), f"an argument of `{name}`", wanted))
@@ -335,7 +333,7 @@ def _relay_name(function: Any) -> str:
 
 def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
     """Translate a method call: of an explicit model, or of a tensor."""
-    entry = cx.env.find(function.value.id) if isinstance(function.value, ast.Name) else None
+    entry = cx.named(function.value)
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(function.value, ast.Name)
         if function.attr == "bind":

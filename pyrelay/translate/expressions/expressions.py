@@ -41,6 +41,7 @@ from ..names.narrowing import value_at
 from ..names.static import static_value
 from ..program.context import Context, in_turn
 from ..program.environment import Bound
+from ..source.syntax import is_none
 from ..source.unions import may_be_field
 from ..subset.tables import BINARY, COMPARISON, UNARY
 from .calls import call, missing_attribute, unknown_method
@@ -113,7 +114,7 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
         named = hidden_name(cx, node.value, replace(model, atom=value))
         whole = ast.copy_location(ast.Attribute(named, node.attr), node)
         return code.close((yield _attribute(cx, whole)))
-    entry = cx.env.find(node.value.id) if isinstance(node.value, ast.Name) else None
+    entry = cx.named(node.value)
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.value, ast.Name)
         return model_attribute(cx, node, node.value.id, entry.model)
@@ -244,7 +245,7 @@ def _test_of_none(node: ast.Compare) -> str | None:
     if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
         return None
     sides = (node.left, node.comparators[0])
-    others = [s for s in sides if not (isinstance(s, ast.Constant) and s.value is None)]
+    others = [s for s in sides if not is_none(s)]
     if len(others) != 1:
         return None
     test = "is" if isinstance(node.ops[0], ast.Eq) else "is not"

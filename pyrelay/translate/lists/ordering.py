@@ -21,6 +21,7 @@ from ..blocks.iteration import as_function
 from ..names.atoms import again, atom
 from ..names.static import static_value
 from ..program.context import Context
+from ..source.syntax import is_none
 from .lists import as_list
 
 Extreme = Literal["min", "max"]
@@ -90,7 +91,7 @@ def _candidates(cx: Context, node: ast.Call) -> Steps[Expr]:
 def _key(cx: Context, given: Mapping[str, ast.expr], span: Span, code: Code) -> Steps[Expr | None]:
     """Translate `key`; a function of Python's own, such as `len`, is called in a lambda."""
     node = given.get("key")
-    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+    if node is None or is_none(node):
         return None
     node = as_function(cx, node)
     return atom((yield cx.expression(node)), "key", code.bind)

@@ -13,7 +13,7 @@ from ...ir.traverse import Steps
 from ...operators.primitive.compare import cast
 from ...operators.primitive.create import zeros
 from ...operators.primitive.join import stack
-from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import attribute_value
 from ..program.context import Context, in_turn
 
@@ -32,8 +32,8 @@ def tensor(cx: Context, node: ast.Call) -> Steps[Expr]:
     different lengths are the type error of `stack`. Any other list or tuple is stacked as it is.
     """
     span = cx.span(node)
-    bound = match_arguments(cx, node, _TENSOR)
-    if bound is None or not require(cx, node, _TENSOR, bound):
+    bound = bind_arguments(cx, node, _TENSOR)
+    if bound is None:
         return placeholder(span)
     dtype = None
     if "dtype" in bound:

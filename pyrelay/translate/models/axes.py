@@ -11,6 +11,7 @@ from ...ir.transforms import Axes
 from ..calls.arguments import Slot
 from ..calls.attributes import static_argument
 from ..program.context import Context
+from ..source.syntax import is_none
 
 SLOTS: Final = (
     Slot("f", required=True),
@@ -37,7 +38,7 @@ def is_axes(value: object) -> TypeGuard[Axes]:
 
 
 def _axes(cx: Context, name: str, node: ast.expr) -> Axes:
-    if isinstance(node, ast.Constant) and node.value is None:
+    if is_none(node):
         return None
     value: Any = static_argument(cx, node, f"`{name}`", f"`{name}=(0, None)`")
     if value is None or is_axes(value):

@@ -18,13 +18,14 @@ from ...ir.traverse import Steps, let, run
 from ...operators.composite.model import KEY_INIT, initial
 from ..calls.attributes import attribute_value, static_argument
 from ..names.atoms import again, atom, into
-from ..names.static import static_value
+from ..names.static import static_meaning, static_value
 from ..program.context import Context
 from ..program.instances import complete_statics
 from ..program.model_origins import CreatedOrigin
 from ..program.models import Instance, ModelSpec, SubModelSpec, ValueSpec
-from ..source.definition import Definition, DefinitionKind, meaning
+from ..source.definition import Definition, DefinitionKind
 from ..source.scope import nearest
+from ..source.syntax import is_none, keyword_argument
 from .tied_shapes import tied
 from .updates import fresh_memory
 
@@ -67,8 +68,8 @@ def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim]:
     """Return the sizes that `dims={K: 784}` fixes, by name; what cannot be one is reported."""
-    written = next((k.value for k in node.keywords if k.arg == "dims"), None)
-    if written is None or (isinstance(written, ast.Constant) and written.value is None):
+    written = keyword_argument(node, "dims")
+    if written is None or is_none(written):
         return {}
     if not isinstance(written, ast.Dict):
         why = "they are written out where the model is made: `dims={K: 784}`"
@@ -102,8 +103,7 @@ def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim
 
 def created(cx: Context, node: ast.Call) -> Instance | None:
     """Return the model that a call of `create_model` makes: new models are in training mode."""
-    known = static_value(cx, node.args[0]) if node.args else None
-    definition = None if known is None else meaning(known.value)
+    definition = static_meaning(cx, node.args[0] if node.args else None)
     if not isinstance(definition, Definition) or definition.kind is not DefinitionKind.MODEL:
         return None
     signature = cx.program.signature(definition)
@@ -133,7 +133,7 @@ def created_place(cx: Context, node: ast.Call) -> CreatedOrigin:
 def _argument(node: ast.Call, place: int, name: str) -> ast.expr | None:
     if len(node.args) > place:
         return node.args[place]
-    return next((k.value for k in node.keywords if k.arg == name), None)
+    return keyword_argument(node, name)
 
 
 def _tree(

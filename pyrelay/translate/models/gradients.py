@@ -21,7 +21,7 @@ from ...ir.expr import (
 )
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps, let, run
-from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import static_argument
 from ..calls.functions import (
     explicit_parts,
@@ -32,10 +32,10 @@ from ..calls.functions import (
 )
 from ..calls.mentions import mention, supplying
 from ..calls.passed_models import known_of, model_named
-from ..names.static import static_value
+from ..names.static import static_meaning, static_value
 from ..program.context import Context, ModelParts
-from ..program.environment import Bound
-from ..source.definition import Definition, DerivedFunction, meaning
+from ..source.definition import Definition, DerivedFunction
+from ..source.syntax import elements_of, keyword_argument
 from . import axes
 from .list_gradients import gradient_in_list
 from .supplied_models import by_name, supplied, whole
@@ -79,8 +79,8 @@ def gradient_call(
         return (yield _in_models(cx, node, rule))
     form = axes.FORM if is_vmap else f"{rule.value}(f, wrt=None, has_aux=False)"
     callee = Callee(rule.value, axes.SLOTS if is_vmap else _OF_FUNCTION, form)
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
         return placeholder(cx.span(node))
     if is_vmap:
         function = yield _function(cx, bound["f"], given)
@@ -100,8 +100,7 @@ def gradient_call(
 
 def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[Expr]:
     """Translate a function that is differentiated, and called with the arguments `given`."""
-    known = static_value(cx, node)
-    found = None if known is None else meaning(known.value)
+    found = static_meaning(cx, node)
     definition = found.definition if isinstance(found, DerivedFunction) else found
     if not isinstance(found, Definition | DerivedFunction) or not isinstance(
         definition, Definition
@@ -110,13 +109,8 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
     return mention(cx, found, cx.span(node), by_name(cx, definition, given))
 
 
-def _named(node: ast.expr) -> list[ast.expr]:
-    """Return the names of the models in the first argument of a transform."""
-    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
-
-
 def _names_models(cx: Context, node: ast.expr) -> bool:
-    names = _named(node)
+    names = elements_of(node)
     found = [known_of(cx, n) for n in names]
     if not isinstance(node, ast.Tuple | ast.List) and found[0] is not None and found[0].items:
         return found[0].items.model is not None
@@ -132,7 +126,7 @@ def only_differentiated(cx: Context, node: ast.Call) -> int | None:
     the source determines it."""
     if not node.args:
         return None
-    wrt = next((k.value for k in node.keywords if k.arg == "wrt"), None)
+    wrt = keyword_argument(node, "wrt")
     names = parameter_names(cx, node.args[0])
     if wrt is None:
         has_one = names is not None and len(names) == 1
@@ -150,10 +144,8 @@ def only_differentiated(cx: Context, node: ast.Call) -> int | None:
 def _is_pure(cx: Context, node: ast.expr) -> bool:
     """Return whether an expression is what `relay.with_params` gives."""
     if isinstance(node, ast.Call):
-        known = static_value(cx, node.func)
-        return known is not None and meaning(known.value) is Intrinsic.WITH_PARAMS
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    found = entry.function if isinstance(entry, Bound) else None
+        return static_meaning(cx, node.func) is Intrinsic.WITH_PARAMS
+    found = cx.nested(node)
     return found is not None and found.node is None
 
 
@@ -189,8 +181,8 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     names = [slot.name for slot in slots[:-1]]
     callee = Callee(rule.value, slots, f"{rule.value}({', '.join(names)}, has_aux=False)")
     node, apart_named = without_implicits(cx, node)
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
         return placeholder(cx.span(node))
     if apart_named is not None:
         bindings, values = yield named_implicits(cx, *apart_named)
@@ -213,8 +205,8 @@ def _in_models_of(
         if not isinstance(listed, Call) or not isinstance(listed.callee, Transform):
             return listed
         return (yield _applied(cx, listed.callee, listed.args, bound))
-    models = _models(cx, _named(named))
-    for name, model in zip(_named(named), models, strict=True):
+    models = _models(cx, elements_of(named))
+    for name, model in zip(elements_of(named), models, strict=True):
         if model.instance.frozen and cx.program.spec(model.instance).is_frozen:
             cx.program.report(AllFrozen(model.instance.definition.name, cx.span(name)))
     given = bound["args"]
@@ -222,14 +214,14 @@ def _in_models_of(
         return cx.refuse(_apart(cx, node, [given], rule))
     single = not isinstance(named, ast.Tuple | ast.List)
     has_aux = _flag(cx, bound.get("has_aux"))
-    made = whole(cx, bound["f"], _named(named), models, given.elts)
+    made = whole(cx, bound["f"], elements_of(named), models, given.elts)
     if made is not None:
         options = Differentiation(tuple(range(len(models))), single, has_aux)
         span = cx.span(node)
         transform = Transform(rule, made.function, options, span=span)
         args = yield operands(cx, bound["f"], given.elts, made.passed)
         return (yield _applied(cx, transform, (*(m.params for m in models), *args), bound))
-    function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts, _named(named))
+    function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts, elements_of(named))
     args = yield operands(cx, bound["f"], given.elts)
     span = cx.span(node)
     transform = Transform(rule, function, Differentiation(wrt, single, has_aux), span=span)
@@ -254,8 +246,7 @@ def operands(
 ) -> Steps[tuple[Expr, ...]]:
     """Translate the arguments of a function, but for those at the places left out; models are
     passed on where its parameters are models, and are function values elsewhere."""
-    known = static_value(cx, function)
-    found = None if known is None else meaning(known.value)
+    found = static_meaning(cx, function)
     definition = found.definition if isinstance(found, DerivedFunction) else found
     values = cx.program.signature(definition).values if isinstance(definition, Definition) else ()
     taken = {i for i, p in enumerate(values) if p.model is not None}
@@ -272,10 +263,8 @@ def _update_inside(cx: Context, bound: dict[str, ast.expr]) -> Unsupported | Non
     """Return the mistake of a function that updates the very model in which it is differentiated:
     the gradient is that of the parameters it starts with, and what it updates is the model."""
     models = {n.id for n in ast.walk(bound["model"]) if isinstance(n, ast.Name)}
-    known = static_value(cx, bound["f"])
-    found = None if known is None else meaning(known.value)
-    entry = cx.env.find(bound["f"].id) if isinstance(bound["f"], ast.Name) else None
-    local = entry.function if isinstance(entry, Bound) else None
+    found = static_meaning(cx, bound["f"])
+    local = cx.nested(bound["f"])
     syntax: ast.AST | None = None if local is None else local.node
     if isinstance(found, Definition):
         given = getattr(bound["args"], "elts", [])

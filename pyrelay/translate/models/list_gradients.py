@@ -29,12 +29,11 @@ from ...prelude.library import qualified
 from ..blocks.closures import local_function
 from ..calls.functions import model_operand
 from ..calls.mentions import implicit_values
-from ..calls.passed_models import model_arguments, pass_on
-from ..names.static import static_value
+from ..calls.passed_models import passed_operands
+from ..names.static import static_meaning
 from ..program.context import Context, field_of, in_turn
 from ..program.environment import Bound
-from ..program.instances import function_operands
-from ..source.definition import Definition, meaning
+from ..source.definition import Definition
 from ..source.flow import reads
 
 
@@ -44,7 +43,7 @@ def gradient_in_list(
     """Translate a transform in the parameters of the models in a list: the function is one of the
     list of their parameters, which makes a list of models with these."""
     named, given = bound["model"], bound["args"]
-    entry = cx.env.find(named.id) if isinstance(named, ast.Name) else None
+    entry = cx.named(named)
     if not isinstance(entry, Bound) or entry.atom is None or not isinstance(given, ast.Tuple):
         what, instead = "a list of models that has no name", "name it, and pass it to the function"
         return cx.refuse(Unsupported(span, what, instead))
@@ -85,18 +84,14 @@ def _called(
     """Return the call of the function that is differentiated; where a nested function captures the
     list by its name, it means the new one."""
     yield from ()
-    known = static_value(cx, node)
-    function = None if known is None else meaning(known.value)
+    function = static_meaning(cx, node)
     if isinstance(function, Definition):
         signature = cx.program.signature(function)
         bound = {p.name: n for p, n in zip(signature.values, given, strict=False)}
-        passed = model_arguments(cx, bound, signature)
-        name, hidden = function_operands(cx, function, span, {}, passed)
-        pass_on(cx, bound, name, passed)
+        name, hidden = passed_operands(cx, function, span, bound)
         rest = implicit_values(cx, signature, span)
         return Call(GlobalVar(name, span=span), (*hidden, *args, *rest), span=span)
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    local = entry.function if isinstance(entry, Bound) else None
+    local = cx.nested(node)
     syntax = node if local is None else local.node
     if not isinstance(syntax, ast.Lambda | ast.FunctionDef):
         what = "a function that is not known by name"

@@ -18,7 +18,7 @@ from ..program.environment import Bound
 
 def model_value(cx: Context, node: ast.expr) -> Steps[Expr]:
     """Translate an expression as the model, or the list of models, that it is."""
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     if isinstance(entry, Bound) and entry.atom is not None:
         return entry.atom
     if isinstance(node, ast.Subscript):

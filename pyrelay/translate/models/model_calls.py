@@ -25,19 +25,20 @@ from ...ir.intrinsics import Intrinsic
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.traverse import Steps, let, run
 from ...ir.types import TypeVar
-from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import static_argument
 from ..calls.functions import explicit_parts, parameter_names
 from ..calls.mentions import implicit_values
 from ..calls.passed_models import model_named
-from ..names.static import static_value
+from ..names.static import static_meaning
 from ..program.context import Context, ModelParts, field_of
 from ..program.environment import Bound, LocalFunction
 from ..program.instances import complete_statics, function_operands
 from ..program.models import Instance, ModelSpec, SubModelSpec, no_state
 from ..program.program import ModelVar
-from ..source.definition import Definition, DefinitionKind, meaning
+from ..source.definition import Definition, DefinitionKind
 from ..source.scope import nearest
+from ..source.syntax import keyword_argument
 from ..subset.migration_hints import OF_VALUES
 from .supplied_models import supplied, with_models
 from .tied_shapes import tied
@@ -46,8 +47,8 @@ from .tied_shapes import tied
 def export_model(cx: Context, node: ast.Call) -> Expr:
     """Translate `relay.export_model(model)`: a value that keeps the parameters and the state."""
     callee = Callee("export_model", (Slot("model", required=True),), "export_model(model)")
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
         return placeholder(cx.span(node))
     model = model_named(cx, bound["model"])
     if model is None or not isinstance(bound["model"], ast.Name):
@@ -89,8 +90,8 @@ def bind(cx: Context, node: ast.Call, name: str, model: Instance) -> Steps[Expr]
     """Translate `model.bind(f)`: the function `f` with this model supplied."""
     span = cx.span(node)
     callee = Callee("bind", (Slot("f", required=True),), "bind(f)")
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
         return placeholder(span)
     parts = explicit_parts(cx, name, model, span)
     function, hidden, _ = yield supplied(cx, bound["f"], [parts])
@@ -110,17 +111,16 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
     """Translate `relay.with_params(f)`: the function `f` with the parameters of its model as its
     first argument."""
     span = cx.span(node)
-    named = next((k.value for k in node.keywords if k.arg == "f"), None)
+    named = keyword_argument(node, "f")
     given = node.args[0] if node.args else named
-    known = None if given is None else static_value(cx, given)
-    function = None if known is None else meaning(known.value)
+    function = static_meaning(cx, given)
     model = _one_model(cx, function) if isinstance(function, Definition) else None
     statics = cx.program.signature(model).statics if model is not None else ()
     slots = (Slot("f", required=True), *(Slot(p.name, False, True) for p in statics))
     hyper = "".join(f", {p.name}=..." for p in statics)
     callee = Callee("with_params", slots, f"with_params(f{hyper})")
-    bound = match_arguments(cx, node, callee)
-    if bound is None or not require(cx, node, callee, bound):
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
         return placeholder(span)
     required = None
     if isinstance(function, Definition) and model is not None:
@@ -210,8 +210,7 @@ def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | No
     """Return the signature of what `relay.with_params` gives, if an expression is that."""
     if not isinstance(value, ast.Call) or not value.args:
         return None
-    known = static_value(cx, value.func)
-    if known is None or meaning(known.value) is not Intrinsic.WITH_PARAMS:
+    if static_meaning(cx, value.func) is not Intrinsic.WITH_PARAMS:
         return None
     names = parameter_names(cx, value.args[0]) or ()
     return LocalFunction(name, ("params", *names), {}, None)

@@ -19,14 +19,15 @@ from ...operators.composite import measure
 from ...operators.composite.optim import descend
 from ...operators.host.loop import map_leaves
 from ...operators.primitive.join import stack
-from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.arguments import Callee, Slot, bind_arguments, require
 from ..calls.passed_models import annotated_definition, known_of, record_named
 from ..names.atoms import again, atom, into
-from ..names.static import static_value
+from ..names.static import static_meaning
 from ..program.context import Context
 from ..program.environment import Bound
 from ..program.models import Instance
-from ..source.definition import Definition, meaning
+from ..source.definition import Definition
+from ..source.syntax import arguments_of
 from ..subset.tables import BINARY, UNARY
 from ..types.number_places import Numbers, Recorded, parts_of
 from .gradients import only_differentiated
@@ -55,8 +56,7 @@ def record_at(cx: Context, node: ast.expr, value: Expr) -> Instance | None:
 def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
     if isinstance(node.func, ast.Call):
         return _gradient_at(cx, node.func, Intrinsic.GRAD, node.args)
-    known = static_value(cx, node.func)
-    match None if known is None else meaning(known.value):
+    match static_meaning(cx, node.func):
         case Definition() as callee:
             return _record_given(cx, node, cx.program.signature(callee).numbers)
         case Intrinsic.SGD:
@@ -76,8 +76,7 @@ def _gradient_at(
 ) -> Instance | None:
     """Return the model of the record that `relay.grad(f)` gives where it is called with a record,
     or `relay.value_and_grad(f)` beside the value."""
-    known = static_value(cx, transform.func)
-    if known is None or meaning(known.value) is not intrinsic:
+    if static_meaning(cx, transform.func) is not intrinsic:
         return None
     place = only_differentiated(cx, transform)
     return record_of(cx, given[place]) if place is not None and place < len(given) else None
@@ -89,7 +88,7 @@ def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> Instance | N
     if not isinstance(numbers, Recorded):
         return None
     wanted = annotated_definition(numbers.of)
-    found = (record_named(cx, a) for a in (*node.args, *(k.value for k in node.keywords)))
+    found = (record_named(cx, a) for a in arguments_of(node))
     return next((o for o in found if o is not None and o.definition is wanted), None)
 
 
@@ -104,8 +103,7 @@ def records_of(cx: Context, node: ast.expr, count: int) -> list[Bound | None]:
     if isinstance(node.func, ast.Call) and count == 2:
         found[1] = _bound(_gradient_at(cx, node.func, Intrinsic.VALUE_AND_GRAD, node.args))
         return found
-    known = static_value(cx, node.func)
-    match None if known is None else meaning(known.value):
+    match static_meaning(cx, node.func):
         case Intrinsic.VALUE_AND_GRAD if count == 2:
             found[1] = _gradient(cx, node)
         case Definition() as callee:
@@ -123,8 +121,7 @@ def _bound(record: Instance | None) -> Bound | None:
 def gradient_at(cx: Context, node: ast.Call) -> Bound | None:
     """Return the record, or the list of records, that `relay.grad(models, f, args)` or `relay.hvp`
     gives."""
-    known = static_value(cx, node.func)
-    is_gradient = known is not None and meaning(known.value) in (Intrinsic.GRAD, Intrinsic.HVP)
+    is_gradient = static_meaning(cx, node.func) in (Intrinsic.GRAD, Intrinsic.HVP)
     return _gradient(cx, node) if is_gradient else None
 
 
@@ -138,8 +135,8 @@ def _gradient(cx: Context, node: ast.Call) -> Bound | None:
 
 def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `relay.sgd(params, grads, lr)`: new parameters, nothing written."""
-    bound = match_arguments(cx, node, _SGD)
-    if bound is None or not require(cx, node, _SGD, bound):
+    bound = bind_arguments(cx, node, _SGD)
+    if bound is None:
         return placeholder(cx.span(node))
     params = yield cx.expression(bound["params"])
     grads = yield cx.expression(bound["grads"])
@@ -225,7 +222,7 @@ def arithmetic(cx: Context, node: ast.BinOp, left: Expr, right: Expr) -> Expr | 
 
 
 def _is_model(cx: Context, node: ast.expr) -> bool:
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     return isinstance(entry, Bound) and entry.model is not None
 
 

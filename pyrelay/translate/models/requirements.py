@@ -28,6 +28,7 @@ from ..source.definition import (
 )
 from ..source.flow import all_statements, locals_of
 from ..source.scope import Scope, is_plain
+from ..source.syntax import arguments_of, elements_of
 
 Supplied: TypeAlias = frozenset[Definition] | None
 """The models supplied where something stands; None for one that only its caller knows, which is
@@ -173,7 +174,7 @@ class _Mentions:
                 yield from ((child, supplied) for child in ast.iter_child_nodes(node))
 
     def _call_parts(self, node: ast.Call, supplied: Supplied) -> Iterator[tuple[ast.AST, Supplied]]:
-        arguments = [*node.args, *(k.value for k in node.keywords)]
+        arguments = arguments_of(node)
         intrinsic = meaning(self._scope.value(node.func, self._locals))
         if intrinsic is Intrinsic.CREATE_MODEL:
             arguments = arguments[1:]
@@ -219,7 +220,7 @@ class _Mentions:
 
     def _supplied(self, node: ast.expr) -> Supplied:
         """Return the models that an argument of a transform names; none if it is a function."""
-        names = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+        names = elements_of(node)
         known = [n.id for n in names if isinstance(n, ast.Name) and n.id in self._models]
         found = [self._models[n] for n in known]
         if any(m is None for m in found):

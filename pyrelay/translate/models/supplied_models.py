@@ -21,12 +21,11 @@ from ...ir.traverse import Steps, let, post_order, run
 from ..blocks.closures import local_function
 from ..calls.functions import model_field, model_operand
 from ..calls.mentions import implicit_values, lift
-from ..calls.passed_models import model_arguments, pass_on
-from ..names.static import static_value
+from ..calls.passed_models import passed_operands
+from ..names.static import static_meaning, static_value
 from ..program.context import Context, ModelParts, field_of
 from ..program.environment import Bound, LocalFunction
-from ..program.instances import function_operands
-from ..source.definition import Definition, DefinitionKind, meaning
+from ..source.definition import Definition, DefinitionKind
 from ..source.flow import Nested, reads
 
 T = TypeVar("T")
@@ -57,8 +56,7 @@ def whole(
 ) -> Whole | None:
     """Return a relay function as one of the parameters of the models that it is passed, which its
     other mentions of their definitions mean too; None where it is passed none of them."""
-    known = static_value(cx, node)
-    function = None if known is None else meaning(known.value)
+    function = static_meaning(cx, node)
     if not isinstance(function, Definition) or len(names) != len(models):
         return None
     atoms = [model_operand(cx, name) for name in names]
@@ -74,9 +72,7 @@ def whole(
     params = [Var(f"{m.instance.definition.name}_params", span=span) for m in models]
     inside = [replace(m, params=p) for m, p in zip(models, params, strict=True)]
     bound = by_name(cx, function, given)
-    uses = model_arguments(cx, bound, cx.program.signature(function))
-    name, hidden = with_models(cx, inside, lambda: function_operands(cx, function, span, {}, uses))
-    pass_on(cx, bound, name, uses)
+    name, hidden = with_models(cx, inside, lambda: passed_operands(cx, function, span, bound))
     required = cx.program.requirements(function)
     for number, model in enumerate(models):
         if number not in passed.values() and model.instance.definition not in required:
@@ -118,14 +114,13 @@ def supplied(
     """Translate a function that models are supplied to: give it with the parts of all models it
     needs as leading parameters, these operands, and the indices of the models' parameters. It is
     called with the arguments `given`, where they are known."""
-    known = static_value(cx, node)
-    found = None if known is None else meaning(known.value)
+    found = static_meaning(cx, node)
     if isinstance(found, Definition):
         return _supplied_definition(cx, node, found, models, given)
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    local = entry.function if isinstance(entry, Bound) else None
+    local = cx.nested(node)
     syntax = local.node if isinstance(local, LocalFunction) else node
     if not isinstance(syntax, ast.Lambda | ast.FunctionDef):
+        known = static_value(cx, node)
         if known is not None:
             return lift(cx, known, ast.unparse(node), cx.span(node)), (), ()
         what = "a function that is not known by name"
@@ -158,11 +153,7 @@ def _supplied_definition(
 ) -> tuple[Expr, tuple[Expr, ...], tuple[int, ...]]:
     span = cx.span(node)
     bound = by_name(cx, function, given)
-    passed = model_arguments(cx, bound, cx.program.signature(function))
-    name, hidden = with_models(
-        cx, models, lambda: function_operands(cx, function, span, {}, passed)
-    )
-    pass_on(cx, bound, name, passed)
+    name, hidden = with_models(cx, models, lambda: passed_operands(cx, function, span, bound))
     is_model = function.kind is DefinitionKind.MODEL
     order = [function] if is_model else list(cx.program.requirements(function))
     wrt: list[int] = []

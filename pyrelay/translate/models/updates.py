@@ -24,17 +24,16 @@ from ...operators.primitive.create import zeros, zeros_like
 from ...operators.primitive.index import index
 from ...operators.primitive.join import stack
 from ..blocks.blocks import Code
-from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import optimizer_named
 from ..calls.functions import model_field
 from ..calls.passed_models import known_of, model_named, places_of
 from ..names.atoms import again, atom, into
 from ..names.hidden import hidden_name
-from ..names.static import static_value
+from ..names.static import called_meaning, static_value
 from ..program.context import Context, field_of
 from ..program.environment import Bound, Static
 from ..program.models import COUNT, LR, Instance, ModelSpec, SubModelSpec, values_of
-from ..source.definition import meaning
 from ..source.optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
 
 _UPDATE: Final = Callee(
@@ -90,8 +89,8 @@ def sgd_tree(spec: ModelSpec, params: Expr, grads: Expr, rate: Expr, span: Span)
 def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate one update of a model: a write to its cell."""
     span = cx.span(node)
-    bound = match_arguments(cx, node, _UPDATE)
-    if bound is None or not require(cx, node, _UPDATE, bound):
+    bound = bind_arguments(cx, node, _UPDATE)
+    if bound is None:
         return placeholder(span)
     known = known_of(cx, bound["model"])
     if known is not None and known.items is not None and known.items.model is not None:
@@ -315,5 +314,4 @@ def _renewed(
 
 def makes_optimizer(cx: Context, node: ast.expr) -> bool:
     """Return whether an expression is a call of a function of `relay.optim`."""
-    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
-    return known is not None and isinstance(meaning(known.value), Maker)
+    return isinstance(called_meaning(cx, node), Maker)

@@ -28,6 +28,7 @@ from ..source.flow import (
 )
 from ..source.scope import MISSING
 from ..source.sharing import Called, Share, Sharing, shares, stored_by_call
+from ..source.syntax import elements_of
 from .static import static_value
 from .summaries import called, calls_in, summary, units_called
 
@@ -213,7 +214,7 @@ def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
 def items_assigned(cx: Context, targets: Iterable[ast.expr]) -> frozenset[str]:
     """Return the names of which an assignment to targets assigns items and nothing else, if they
     are one name, or lists: an item that comes from one of them is nowhere else afterwards."""
-    each = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    each = [e for t in targets for e in elements_of(t)]
     bases = {(root_of(e) or "") if isinstance(e, ast.Subscript) else "" for e in each}
     is_known = len(bases) == 1 or bases <= {*cx.list_names, *cx.grown}
     return frozenset(bases) if is_known else frozenset()

@@ -37,5 +37,5 @@ def check_kept(cx: Context, node: ast.expr) -> None:
 def _function(cx: Context, node: ast.expr) -> Nested | None:
     if isinstance(node, ast.Lambda):
         return node
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    entry = cx.named(node)
     return entry.function.node if isinstance(entry, Bound) and entry.function is not None else None

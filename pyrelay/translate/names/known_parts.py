@@ -17,7 +17,7 @@ def entry_of(cx: Context, node: ast.expr) -> Bound | None:
         node, key = step
         path.append(key)
         step = part_of(node)
-    found = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    found = cx.named(node)
     for key in reversed(path):
         if not isinstance(found, Bound):
             return None

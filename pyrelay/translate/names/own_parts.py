@@ -17,10 +17,10 @@ from ...ir.types import AdtType, TensorType
 from ...prelude.library import LIST
 from ..program.context import Context
 from ..program.environment import Holder
-from ..source.definition import meaning
 from ..source.flow import Compound, bodies, captures, names_of, reads, root_of
+from ..source.syntax import elements_of, parameter_nodes
 from .alias_check import shows_list, stored_by, values_shared
-from .static import static_value
+from .static import static_meaning, static_value
 
 _MADE: Final = "its parts may have aliases"
 _GONE: Final = "a part of it gets an alias here"
@@ -129,7 +129,7 @@ def _targets(stmt: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
         case ast.AugAssign(target=target):
             yield target, None
         case ast.For(target=target):
-            yield from ((t, None) for t in _parts(target))
+            yield from ((t, None) for t in elements_of(target))
         case ast.Match(cases=cases):
             found = (ast.Name(n, ast.Store()) for c in cases for n in captures(c.pattern))
             yield from ((ast.copy_location(n, stmt.subject), None) for n in found)
@@ -138,19 +138,15 @@ def _targets(stmt: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
 
 
 def _each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    targets = _parts(target)
+    targets = elements_of(target)
     if targets == [target]:
         yield target, value
         return
-    values = _parts(value)
+    values = elements_of(value)
     if sorted(map(ast.unparse, targets)) == sorted(map(ast.unparse, values)):
         return  # an exchange
     is_each = len(targets) == len(values)
     yield from zip(targets, values if is_each else [None] * len(targets), strict=True)
-
-
-def _parts(node: ast.expr) -> Sequence[ast.expr]:
-    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
 
 
 def _shows_tensor(cx: Context, stmt: ast.stmt, name: str) -> bool:
@@ -211,7 +207,7 @@ def _annotation_of(cx: Context, value: ast.expr) -> ast.expr | None:
                 value = inner
             case ast.Name(id=name) if cx.node is not None:
                 args = cx.node.args
-                taken = (*args.posonlyargs, *args.args, *args.kwonlyargs)
+                taken = parameter_nodes(args)
                 return next((a.annotation for a in taken if a.arg == name), None)
             case _:
                 return None
@@ -311,8 +307,7 @@ def _is_made_by_call(cx: Context, call: ast.Call, depth: int) -> bool:
 def _makes_tensor(cx: Context, function: ast.expr) -> bool:
     if isinstance(function, ast.Attribute) and function.attr == "clone":
         return True
-    known = static_value(cx, function)
-    found = None if known is None else meaning(known.value)
+    found = static_meaning(cx, function)
     return isinstance(found, Op) and not isinstance(found.lowering, View)
 
 
@@ -328,7 +323,7 @@ def _leaving(cx: Context, stmt: ast.stmt, name: str, depth: int) -> Iterator[ast
     if isinstance(stmt, ast.Match):
         value = stmt.subject
     targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-    own = {root_of(e) for t in targets for e in _parts(t)} == {name}
+    own = {root_of(e) for t in targets for e in elements_of(t)} == {name}
     if value is not None and not own and _shares_part(cx, value, name, depth):
         yield value
 

@@ -24,6 +24,7 @@ from ..program.environment import Bound, Static
 from ..source.definition import Definition, meaning
 from ..source.optimizers import Maker, OptimizerUse, Recipe
 from ..source.scope import MISSING, is_data, is_frozen_field, is_known, is_plain
+from ..source.syntax import arguments_of
 
 
 def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static | None:
@@ -33,6 +34,18 @@ def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static |
     the answer is the same everywhere in a function.
     """
     return run(_value(cx, node, local))
+
+
+def static_meaning(cx: Context, node: ast.expr | None) -> Any:
+    """Return what the value of an expression means to the compiler; None where it is not known, or
+    means nothing."""
+    known = None if node is None else static_value(cx, node)
+    return None if known is None else meaning(known.value)
+
+
+def called_meaning(cx: Context, node: ast.AST) -> Any:
+    """Return what the callee of a call means to the compiler; None for what is no call."""
+    return static_meaning(cx, node.func) if isinstance(node, ast.Call) else None
 
 
 def static_test(cx: Context) -> Callable[[ast.expr], bool | None]:
@@ -110,10 +123,10 @@ def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
     maker = meaning(called.value)
     names = [k.arg for k in node.keywords if k.arg is not None]
     if isinstance(maker, Maker):
-        given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
+        given = yield _values(cx, arguments_of(node), local)
         return _computed(partial(_made, maker, cx.span(node), names), given)
     if maker is Intrinsic.AUTOCAST:
-        given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
+        given = yield _values(cx, arguments_of(node), local)
         return _narrowed(called, names, given)
     if node.keywords or not _folds(called.value):
         return None

@@ -24,7 +24,7 @@ from ..data.data import DataConstructor
 from ..source.definition import Definition, Implicit, StaticValue
 from ..source.scope import MISSING, Scope, nearest
 from ..types.annotation import AnnotationReader
-from .environment import Bound, Environment, Holder, Static, Unbound
+from .environment import Bound, Entry, Environment, Holder, LocalFunction, Static, Unbound
 from .models import Instance, Sites
 from .program import Program
 
@@ -165,6 +165,15 @@ class Context:
             entry = Bound(atom=placeholder(span))
             self.env.set(name, entry)
         return entry
+
+    def named(self, node: ast.expr) -> Entry | None:
+        """Return the entry of the local name that an expression is; None for any other."""
+        return self.env.find(node.id) if isinstance(node, ast.Name) else None
+
+    def nested(self, node: ast.expr) -> LocalFunction | None:
+        """Return the nested function that an expression names; None for any other."""
+        entry = self.named(node)
+        return entry.function if isinstance(entry, Bound) else None
 
     def captured_value(self, name: str, span: Span) -> Static | None:
         """Return the value of a name from outside; one that is not defined is reported."""

@@ -16,6 +16,7 @@ from typing import Final, TypeAlias, final
 
 from ...dataclass import dataclass
 from ...ir.traverse import Steps, run
+from .syntax import parameter_nodes
 
 Compound: TypeAlias = ast.If | ast.Match | ast.For | ast.While
 Branching: TypeAlias = ast.If | ast.Match
@@ -382,8 +383,7 @@ def nested_in(node: ast.FunctionDef) -> list[ast.FunctionDef]:
 
 def parameters_of(function: Nested) -> list[str]:
     """Return the names of a function's parameters, in order."""
-    args = function.args
-    return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    return [a.arg for a in parameter_nodes(function.args)]
 
 
 def locals_of(function: Nested) -> Names:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from ...ir.intrinsics import Intrinsic
@@ -24,6 +24,7 @@ from ..subset.tables import CASTS, COPIES, LIKE, LIST_METHODS, METHODS, SAME
 from .definition import Definition, meaning
 from .flow import CHANGES, names_of, reads
 from .scope import MISSING
+from .syntax import arguments_of
 from .unions import is_data_class
 
 
@@ -197,7 +198,7 @@ def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
         return element(chosen) if len(node.args) == 1 else chosen
     if known is sum and len(node.args) == 1 and not node.keywords:
         return FRESH  # sums that begin with 0 are numbers or tensors of their own
-    arguments = yield _all(names, _arguments(node))
+    arguments = yield _all(names, arguments_of(node))
     if known is not MISSING:
         return _of_known(known, arguments, lists=names.lists)
     if isinstance(node.func, ast.Attribute):
@@ -211,7 +212,7 @@ def _library_call(names: Names, node: ast.Call, found: LibraryFunction) -> Steps
     it takes; any other may give back what it takes."""
     function = library().functions[found.name]
     if not isinstance(function.result, AdtType):
-        return anything((yield _all(names, _arguments(node))))
+        return anything((yield _all(names, arguments_of(node))))
     shared: set[Share] = set()
     for param, argument in zip(function.params, node.args, strict=False):
         given = yield shares(names, argument)
@@ -231,11 +232,6 @@ def _is_of_values(node: ast.Call) -> bool:
     return any(
         name in known for known in (METHODS, LIST_METHODS, COPIES, SAME, CASTS, LIKE, CHANGES)
     )
-
-
-def _arguments(node: ast.Call) -> Iterator[ast.expr]:
-    yield from node.args
-    yield from (k.value for k in node.keywords)
 
 
 def _applied(
