@@ -131,7 +131,7 @@ class Optimizer:
     if TYPE_CHECKING:  # `runtime.models.optim` has them, with torch
 
         def state_dict(self, model: Any) -> dict[str, Any]:
-            """Return what it remembers of a model, to be saved."""
+            """Return its state for a model, to be saved."""
             ...
 
         def load_state_dict(self, model: Any, state: Mapping[str, Any]) -> None:

@@ -105,7 +105,7 @@ def _count(variable: str, text: str) -> int:
 
 
 def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
-    """Return what a field knows besides its default: how its text is read, and what it does."""
+    """Return the metadata of a field: how its text is read, and what it does."""
     return {"parse": parse, "doc": doc}
 
 

@@ -54,7 +54,7 @@ def cpu() -> Cpu:
 
 
 def _proc_cpuinfo() -> Mapping[str, str]:
-    """Return what Linux says of the first processor."""
+    """Return Linux's description of the first processor."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -168,7 +168,7 @@ class Group:
 
 
 def _missing(namespace: object, owner: str, name: str) -> AttributeError:
-    """Return what to raise for a name that a namespace does not have. Python asks for names with
+    """Return the error for a name that a namespace does not have. Python asks for names with
     underscores on its own account."""
     if name.startswith("_"):
         return AttributeError(f"{owner} has no {name}", name=name, obj=None)

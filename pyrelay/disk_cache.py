@@ -92,7 +92,7 @@ class DiskCache:
         self._added += 1
 
     def usage(self) -> Usage:
-        """Return what the folder occupies."""
+        """Return the size of the folder."""
         sizes = [entry.size for entry in self._files()]
         return Usage(len(sizes), sum(sizes))
 

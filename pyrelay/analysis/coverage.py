@@ -56,7 +56,7 @@ class Coverage:
 
 
 def coverage(match: Match, adts: Mapping[str, AdtDef]) -> Coverage:
-    """Return what the clauses of a well-typed match cover. A guarded clause covers nothing."""
+    """Return the coverage of the clauses of a well-typed match. A guarded clause covers nothing."""
     ty = match.value.ty
     if not match.clauses and isinstance(ty, AdtType) and not adts[ty.name].constructors:
         return Coverage((), {})  # there is no value to match
@@ -239,7 +239,7 @@ class _Walk:
         ]
 
     def _fields(self, place: int, pattern: _Refutable) -> Iterator[tuple[int, _Refutable]]:
-        """Return what a pattern at a place asks of its fields."""
+        """Return the patterns of the fields at a place."""
         if isinstance(pattern, LiteralPattern):
             return
         key = _key(pattern)
@@ -289,7 +289,8 @@ _ANYTHING: Final = object()
 
 
 def _refutable(pattern: Pattern) -> _Refutable | None:
-    """Return what a pattern asks of a value, without the names it binds; None if nothing."""
+    """Return the test that a pattern makes of a value, without the names it binds; None if it makes
+    none."""
     while isinstance(pattern, BindPattern):
         if pattern.inner is None:
             return None

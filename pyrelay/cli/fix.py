@@ -196,7 +196,7 @@ def _case(module: cst.Module, pattern: str, message: str) -> cst.MatchCase:
 
 
 def _home(match: cst.Match) -> str:
-    """Return what stands before the names of classes in the cases there are, such as `shapes.`."""
+    """Return the prefix of the names of classes in the existing cases, such as `shapes.`."""
     for node in _inside(match.cases):
         if isinstance(node, cst.MatchClass) and isinstance(node.cls, cst.Attribute):
             return f"{cst.Module([]).code_for_node(node.cls.value)}."

@@ -38,8 +38,8 @@ class RelayError(Exception):
         return render_html(self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows when the error ends a cell: the user's frames, then the
-        error."""
+        """Return the lines that IPython shows when the error ends a cell: the user's frames, then
+        the error."""
         from .colour import render_traceback
 
         return render_traceback(self, self.diagnostics)

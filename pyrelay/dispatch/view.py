@@ -62,7 +62,7 @@ NOTHING: Final = View()
 
 
 def view_of(table: Table, state: State, device: Key, calls: Iterable[Signature]) -> View:
-    """Return what of the table can matter to a program on a device that has such calls."""
+    """Return the part of the table that can matter to a program on a device that has such calls."""
     have = frozenset((device, *state.included)) - state.excluded
     found: dict[Op | None, frozenset[Need]] = {
         op: frozenset(

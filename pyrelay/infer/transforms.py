@@ -183,7 +183,7 @@ def _made(
 
 
 def _aux(value: Type) -> tuple[Type, ...]:
-    """Return what comes beside the loss in a pair."""
+    """Return the type of the auxiliary value beside a loss."""
     assert isinstance(value, TupleType)
     return value.fields[1:]
 

@@ -127,8 +127,8 @@ def minimum(left: Dim, right: Dim) -> Dim:
 
 
 def relation(left: Dim, right: Dim) -> tuple[Dim, str, Dim]:
-    """Return what `left == right` says as it is best read: `max(n - 5, 0) == n - 5` is `n >= 5`,
-    and `2*(n // 2) == n` is `n % 2 == 0`."""
+    """Return the plainest relation that `left == right` states: `max(n - 5, 0) == n - 5` is `n >=
+    5`, and `2*(n // 2) == n` is `n % 2 == 0`."""
     for whole, clamped in ((left, right), (right, left)):
         if whole != clamped and positive_part(whole) == clamped:
             more = Dim(tuple((m, c) for m, c in whole.terms if c > 0))

@@ -78,7 +78,7 @@ class Effects:
         self._solve()
 
     def of_call(self, function: str | Function) -> Effect:
-        """Return what calling a global function, by name, or a local one may do."""
+        """Return the effects of a call of a global function, by name, or of a local one."""
         return self._summaries[function].effect
 
     def of(self, expr: Expr) -> Effect:

@@ -192,7 +192,7 @@ class _Stream:
             yield from (scope.type(field) for field in constructor.fields)
 
     def _parts(self, item: Expr | Pattern | Binding | Clause | _Bound) -> tuple[_Work, ...]:
-        """Return what an item consists of, in order; the type of an expression comes last."""
+        """Return the parts of an item, in order; the type of an expression comes last."""
         if isinstance(item, Var):
             number = self._numbers.get(item)
             return (_Free(item),) if number is None else (f"var {number}",)
@@ -272,8 +272,8 @@ class _Stream:
 
 
 def _callee(callee: Callee) -> tuple[_Work, ...]:
-    """Return what is called. The type of a global or of a constructor follows there from its
-    definition and the type arguments, so a pass need not write it."""
+    """Return the callee. The type of a global or of a constructor follows there from its definition
+    and the type arguments, so a pass need not write it."""
     match callee:
         case GlobalVar(name):
             return (f"global {name}",)

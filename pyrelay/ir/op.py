@@ -271,7 +271,7 @@ class RuleCall:
         )
 
     def _without_tensor(self, ty: Type) -> str | None:
-        """Return what to write for what is no tensor."""
+        """Return the help for an operand that is no tensor."""
         if isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List":
             return _OF_LISTS.get(self.op.name, _OF_LIST)
         if isinstance(ty, StrType):

@@ -79,7 +79,7 @@ class Rewriter:
         code.bind(binding.var, value)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return what becomes of the value of a binding, or of what ends a body."""
+        """Return the rewritten value of a binding, or end of a body."""
         match expr:
             case Function(body=body):
                 return rebuild(expr, ((yield self.body(body)),))

@@ -143,8 +143,8 @@ class Backend(ABC):
 
     @abstractmethod
     def kernel(self, kernel: KernelFunction, device: Any, fallback: Run) -> Run:
-        """Return what is called in the place of a kernel function on a device; `fallback` where
-        the backend makes no kernel of it."""
+        """Return the callable that replaces a kernel function on a device; `fallback` where the
+        backend makes no kernel of it."""
 
     def region(
         self,
@@ -153,8 +153,8 @@ class Backend(ABC):
         called: Callable[[str], Run],
         fallback: Run,
     ) -> Run:
-        """Return what is called in the place of a region function. `called` returns what is called
-        in the place of another function by its name. The fallback calls them one by one."""
+        """Return the callable that replaces a region function. `called` returns what is called in
+        the place of another function by its name. The fallback calls them one by one."""
         return fallback
 
     def function(
@@ -164,8 +164,8 @@ class Backend(ABC):
         called: Callable[[str], Run],
         fallback: Run,
     ) -> Run:
-        """Return what is called in the place of another global function, which a backend may run
-        whole; the fallback is its host code."""
+        """Return the callable that replaces another global function, which a backend may run whole;
+        the fallback is its host code."""
         return fallback
 
     def text(self, kernel: KernelFunction) -> str:

@@ -54,7 +54,7 @@ def size_of(ty: Type) -> Dim:
 
 
 def cost_of(group: Group) -> Cost:
-    """Return what a kernel costs."""
+    """Return the cost of a kernel."""
     if group.kind is Kind.CALL:
         return _cost_of_call(group)
     record = Recording(is_leaf=group.leaves.__contains__)

@@ -32,7 +32,7 @@ def tensors_in(operands: Sequence[Any]) -> Iterator[Any]:
 
 
 def key_of(operands: Sequence[Any], types: Sequence[Type]) -> tuple[Any, ...]:
-    """Return what a call's preparation depends on of its operands: shapes, strides, and sizes."""
+    """Return the key of a call's preparation: shapes and strides of its operands, and sizes."""
     found: list[Any] = []
     for value, ty in zip(operands, types, strict=True):
         if not is_number(value):

@@ -109,7 +109,7 @@ class TorchElements(TorchScalars):
         return Dim.of(name)
 
     def value(self, coordinate: Dim) -> Coordinate:
-        """Return what a coordinate is at all places."""
+        """Return the values of a coordinate at all places."""
         total: Coordinate = 0
         for monomial, factor in coordinate.terms:
             term: Coordinate = factor

@@ -62,8 +62,8 @@ def truncated(value: torch.Tensor | float, dtype: torch.dtype) -> int:
 
 
 def exactly(name: str, *operands: torch.Tensor | int) -> int:
-    """Return what an operator gives of integers of 64 bits, some of which are 0-d tensors or whose
-    result is out of range. Raises OverflowError."""
+    """Return the value of an operator on integers of 64 bits, some of which are 0-d tensors or
+    whose result is out of range. Raises OverflowError."""
     return fitted(_OPERATORS[name](*map(number_of, operands)), torch.int64)
 
 

@@ -358,7 +358,7 @@ class _Shape:
 
 
 def _term(code: Code, value: Any) -> Term:
-    """Return what a body passes on as a term: a stand-in, a static value or a structure of
+    """Return a value that a body passes on as a term: a stand-in, a static value or a structure of
     these."""
     match value:
         case _Value():

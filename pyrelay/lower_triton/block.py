@@ -177,8 +177,7 @@ class Block(CodeBlock):
         return behind(pointer, at)
 
     def mask(self, axes: Iterable[str], offset: Dim, asked: Iterable[Term] = ()) -> Text | None:
-        """Return what must hold for the place of an element along axes: it is asked for, and it
-        exists."""
+        """Return the condition on the place of an element along axes: it is wanted, and it exists."""
         block = self.inside(axes)
         single: list[Text] = []
         parts: list[Text] = [Text(b) for b in block]

@@ -266,7 +266,7 @@ def floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Return what is left of a, with the sign of b; floats.
+    """Return the remainder of a, with the sign of b; floats.
 
     float32 goes through float64: exact for quotients below 2**28. Of float64 the error is that of
     the quotient, times b.
@@ -296,7 +296,7 @@ def integer_floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def integer_remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Return what is left of a, with the sign of b; signed integers, as Python. A size of 1 is a
+    """Return the remainder of a, with the sign of b; signed integers, as Python. A size of 1 is a
     constant, as above."""
     r = a - (a // b) * b
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)

@@ -16,7 +16,7 @@ from ...prelude.library import LIST
 
 
 def element_of(ty: Type) -> Type | None:
-    """Return what a list is a list of; None for any other type."""
+    """Return the element type of a list; None for any other type."""
     if isinstance(ty, AdtType) and ty.name == LIST:
         (element,) = ty.args
         assert not isinstance(element, Dim)

@@ -313,7 +313,7 @@ def _type_vars(ty: Type | None) -> frozenset[str]:
 
 
 def _shown_by(witness: Expr, wanted: str, actual: Type) -> tuple[str, Label]:
-    """Return what a parameter has to be here, and the argument because of which."""
+    """Return the type that a parameter must have here, and the argument that requires it."""
     shown = show(INT if isinstance(actual, SizeType) else actual)
     name = f"`{witness.name}`" if isinstance(witness, Var) and witness.name else "this"
     return wanted, Label(witness.span, f"{name} is {shown}")
@@ -432,8 +432,8 @@ def _loop_mismatch(
 
 
 def _next_round(call: Call, loop: Function, position: int) -> Expr | None:
-    """Return what a loop passes to its next round at a position; None if the call itself is one of
-    those that do."""
+    """Return the argument at a position of the call that starts the next round of a loop; None if
+    the call itself is one of those that do."""
     rounds = [n for n in post_order(loop) if isinstance(n, Call) and n.callee is call.callee]
     if not rounds or any(n is call for n in rounds):
         return None

@@ -241,8 +241,8 @@ class _Walk:
         return Clause(TuplePattern(patterns, span=self._span), self._all([*fields]))
 
     def _inside(self, constructor: ConstructorDef, definition: AdtDef, ty: AdtType) -> Substitution:
-        """Return what replaces the parameters of a type, and gives sizes of a constructor's own
-        names that are in no other type."""
+        """Return the substitution of the parameters of a type, which also gives sizes of a
+        constructor's own names that are in no other type."""
         found = substitution(definition.type_params, ty.args)
         for name in sorted(n for field in constructor.fields for n in dim_names(field)):
             if name not in found.dims:

@@ -338,7 +338,7 @@ def _total(site: Site) -> Expr:
 
 
 def _extreme(op: Op, name: str) -> Reader:
-    """Return what reads `max` or `min` of a list."""
+    """Return the reading of `max` or `min` of a list."""
 
     def read(site: Site) -> Expr:
         if site.attrs["dim"] is not None:

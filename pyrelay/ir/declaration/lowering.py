@@ -180,7 +180,8 @@ Inside: TypeAlias = Elementwise | MadeOf | Scatter | Pointwise | Reduction | Con
 
 
 def inside(lowering: Lowering) -> Inside | None:
-    """Return what an operator is inside a kernel of our own; None for one that is always called.
+    """Return the lowering of an operator inside a generated kernel; None for one that is always
+    called.
 
     A `Reduction` or `Contraction` is given where it is itself what the kernel does: sums of
     products are then written as `Contraction.fused` says, if it does for the call at hand.

@@ -90,8 +90,8 @@ def replaced(ty: Type, of_tensor: OfTensor, adts: Mapping[str, AdtDef]) -> Type:
 def mapped(
     ty: Type, of_tensor: Callable[[TensorType], T], of_tuple: Callable[[Sequence[T]], T]
 ) -> T:
-    """Return what is made of the tensors in a type, in order, put together as its tuples are.
-    Raises ValueError."""
+    """Fold a type: the values of its tensors, put together as its tuples are. Raises ValueError for
+    a part of another kind."""
     if isinstance(ty, TupleType):
         return of_tuple([mapped(f, of_tensor, of_tuple) for f in ty.fields])
     (tensor,) = tensors_in(ty)

@@ -119,7 +119,7 @@ class Grouping:
         )
 
     def home_of(self, leaf: Var) -> Cluster | None:
-        """Return what computes a leaf; None for what comes from outside."""
+        """Return the group that computes a leaf; None for a value from outside."""
         while leaf not in self.home:
             bound = self.bindings.get(leaf)
             if not isinstance(bound, TupleGet) or not isinstance(bound.value, Var):

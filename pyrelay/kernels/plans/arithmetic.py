@@ -54,7 +54,7 @@ _RANGES: Final = {
 
 
 def lowest(dtype: DType) -> float:
-    """Return what no element of the dtype is below."""
+    """Return the lower bound of the elements of a dtype."""
     return -math.inf if is_float(dtype) else _RANGES[dtype][0]
 
 

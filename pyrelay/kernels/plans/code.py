@@ -283,6 +283,7 @@ class CodeBlock(ABC):
         return name in self._moving
 
     def inside(self, axes: Iterable[str]) -> list[str]:
-        """Return what must hold for elements along axes to exist, where blocks may reach beyond."""
+        """Return the condition under which elements along axes exist, where blocks may reach
+        beyond."""
         found = (a.inside for c, a in self._axes.items() if c in axes)
         return [text for text in found if text is not None]

@@ -117,7 +117,7 @@ def part_dtypes(reduction: Reduction) -> tuple[DType, ...]:
 
 
 def part_identities(reduction: Reduction) -> tuple[float, ...]:
-    """Return what stands for parts that are not there."""
+    """Return the identities that stand for absent parts."""
     first = identity(reduction)
     first = int(first) if isinstance(first, bool) else first
     return (first, -1) if reduction.is_pair else (first,)

@@ -86,7 +86,7 @@ def read_again(plan: RowPlan) -> Dim:
 
 
 def _loops(plan: RowPlan) -> Iterator[list[Access]]:
-    """Return what is loaded along a row in each loop over it, each place once."""
+    """Return the loads along a row in each loop over it, each place once."""
     terms = plan.supplier.terms
     for stage in range(plan.passes):
         roots = [r.operand for r in plan.reductions(stage)]

@@ -62,7 +62,7 @@ class RowPlan:
         return self.stages[stage] if stage < len(self.stages) else ()
 
     def stored_in(self, stage: int) -> tuple[Stored, ...]:
-        """Return what is stored for each place, and known after so many stages."""
+        """Return the stores, for each place, of values known after so many stages."""
         return tuple(s for s in self.stored if s.is_whole and s.stage == stage)
 
     @property
@@ -192,7 +192,7 @@ class _RowReader:
         return [r for r in made if r.online is None and r not in shifted]
 
     def _result(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
-        """Return what a reduction gives for the row at hand, the only one that may be asked for."""
+        """Return the result of a reduction for the current row, the only one that is available."""
         reduction = self._made[var]
         ty = type_of(reduction.reduced.call)
         first = first_of(ty)

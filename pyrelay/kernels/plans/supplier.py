@@ -116,7 +116,7 @@ class TermSupplier:
         return value
 
     def element(self, atom: Expr, index: Sequence[Dim]) -> Term:
-        """Return what is stored of a value at a place, as a term of a dtype."""
+        """Return the stored element of a value at a place, as a term of a dtype."""
         value = self.reader.element(atom, index)
         assert isinstance(value, Term)
         dtype = dtype_of(type_of(atom))

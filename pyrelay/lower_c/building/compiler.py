@@ -37,8 +37,8 @@ class Compiler:
     version: str
 
     def compile(self, text: str, flags: Sequence[str], folder: Path) -> bytes:
-        """Return what becomes of a C text by some flags: a shared object, or with `-c` one for
-        `link`. It is built in a folder. Raises CannotBuild."""
+        """Compile a C text with some flags: a shared object, or with `-c` one for `link`. It is
+        built in a folder. Raises CannotBuild."""
         return self._built({"program.c": text.encode()}, flags, folder)
 
     def link(self, objects: Sequence[bytes], flags: Sequence[str], folder: Path) -> bytes:

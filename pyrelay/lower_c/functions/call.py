@@ -141,8 +141,8 @@ class _Built:
         self._stack = 0
 
     def guarded(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        """Return what sizes depend on: the shape of each tensor, or the number; None for what no
-        size depends on."""
+        """Return the facts about arguments that sizes depend on: the shape of each tensor, or the
+        number; None for any other."""
         return tuple(
             [
                 (v.shape if isinstance(v, torch.Tensor) else v) if is_guarded else None

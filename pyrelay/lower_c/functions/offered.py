@@ -14,8 +14,8 @@ from .program import c_text, is_plain, is_worth_it
 
 
 def function_run(function: ProgramFunction, fallback: Run) -> Run:
-    """Return what runs a function: C, if it loops or recurses over numbers and tensors, else the
-    fallback."""
+    """Return the executor of a function: C, if it loops or recurses over numbers and tensors, else
+    the fallback."""
     own = function.function
     assert own.result is not None
     types = [*(type_of(p) for p in own.params), own.result]

@@ -25,14 +25,14 @@ PLAIN_CLASSES: Final = frozenset((torch.Tensor, torch.nn.Parameter))
 
 @cache
 def maker_of(dtype: torch.dtype) -> Callable[[Sequence[int], Sequence[int]], torch.Tensor]:
-    """Return what makes tensors of a dtype, by shape and strides: it takes two thirds of the time
-    of torch.empty, which has several ways to read its arguments."""
+    """Return the allocator of tensors of a dtype, by shape and strides: it takes two thirds of the
+    time of torch.empty, which has several ways to read its arguments."""
     return torch.empty((), dtype=dtype, device=CPU).new_empty_strided
 
 
 @cache
 def filler_of(dtype: torch.dtype) -> Callable[[Sequence[int], float], torch.Tensor]:
-    """Return what makes tensors of a dtype full of a number."""
+    """Return the allocator of tensors of a dtype that are full of a number."""
     return torch.empty((), dtype=dtype, device=CPU).new_full
 
 

@@ -166,7 +166,7 @@ class _Contraction:
         return "high", "wide"
 
     def _whole_stores(self) -> list[Store]:
-        """Return what is stored for each place of the result."""
+        """Return the stores for each place of the result."""
         return [store for store, is_whole in self._plan.stores if is_whole]
 
     def _rooms(

@@ -89,7 +89,7 @@ def check_driver() -> None:
 
 
 def _compiler() -> str:
-    """Return what to do where there is no C compiler, of which Triton takes one of these."""
+    """Return the advice where none of the C compilers is installed that Triton takes; else ""."""
     names = [os.environ[n] for n in ("CC",) if n in os.environ] or ["gcc", "clang", "cc"]
     if any(map(shutil.which, names)):
         return ""

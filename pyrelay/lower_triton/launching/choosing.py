@@ -42,7 +42,7 @@ class Device(Protocol):
         ...
 
     def watch(self) -> Stopwatch:
-        """Return what takes times on it."""
+        """Return the stopwatch of the device."""
         ...
 
 
@@ -66,12 +66,12 @@ class Gpu:
             return torch.cuda.is_current_stream_capturing()
 
     def watch(self) -> Stopwatch:
-        """Return what takes times by the device's own clock."""
+        """Return a stopwatch by the device's own clock."""
         return DeviceWatch(self._device)
 
 
 def chooser(device: torch.device) -> Choose:
-    """Return what chooses among ways on a device of torch's."""
+    """Return the chooser among ways on a device of torch's."""
     return Measured(Gpu(device)) if device.type == "cuda" else expected
 
 

@@ -266,7 +266,7 @@ class GraphedRegion:
 
 
 def _key(value: Any) -> Any:
-    """Return what a graph depends on of an argument, its contents and address aside."""
+    """Return the key of an argument of a graph: everything but its contents and address."""
     if isinstance(value, torch.Tensor):
         return value.shape, value.stride(), value.dtype
     return type(value), value

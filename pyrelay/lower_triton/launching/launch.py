@@ -229,7 +229,7 @@ def start_at(
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
-    """Return what makes a device the current one."""
+    """Return the context manager that makes a device the current one."""
     if device.index in (None, current_driver().get_current_device()):
         return _HERE
     return torch.cuda.device(device)

@@ -127,7 +127,7 @@ class _Compiled:
 
     @classmethod
     def of(cls, kernel: Any) -> _Compiled:
-        """Return what is needed of a kernel that has been started once."""
+        """Return the handle of a kernel that has been started once."""
         if not starts_as_known(triton_module()):
             return cls(kernel, None, None, None)
         return cls(kernel, kernel.run, kernel.function, kernel.packed_metadata)

@@ -65,8 +65,8 @@ def _is_equal_leaf(left: Any, right: Any) -> bool:
 
 
 def _compared(left: Any, right: Any) -> tuple[str, ...]:
-    """Return what two leaves must have in common beside their elements; a number takes the dtype of
-    the tensor it meets."""
+    """Return the attributes in which two leaves must agree; a number takes the dtype of the tensor
+    it meets."""
     if hasattr(left, "shape") and hasattr(right, "shape"):
         return ("dtype", "shape")
     return () if _rank(left) == _rank(right) == 0 else ("shape",)

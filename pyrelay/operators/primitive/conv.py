@@ -91,7 +91,7 @@ def _conv_grad(p: Pullback) -> tuple[Value | None, ...]:
 
 
 def _by_operand(found: Value, wanted: Sequence[bool]) -> list[Value | None]:
-    """Return what `conv_backward` gave for each operand, None where it was not asked to."""
+    """Return the result of `conv_backward` for each operand, None where it was not wanted."""
     return [found[sum(wanted[:i])] if wanted[i] else None for i in range(len(wanted))]
 
 

@@ -82,7 +82,7 @@ def _taps(
     dilation: _Pair,
     ceil_mode: bool,
 ) -> Iterator[_Tap]:
-    """Return what lies under the window at a place, row by row."""
+    """Return the elements under the window at a place, row by row."""
     lines: list[list[tuple[Dim, Any]]] = []
     steps = stride or kernel
     for d in range(2):

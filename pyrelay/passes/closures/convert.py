@@ -155,7 +155,7 @@ class Converter:
             code.bind(self._fresh(var), built)
 
     def _value(self, atom: Expr) -> Value:
-        """Return what an atom of the source stands for."""
+        """Return the value of an atom of the source."""
         match atom:
             case Var():
                 return self._instance.values[atom]

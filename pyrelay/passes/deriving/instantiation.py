@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def call_instance(callee: Function, call: Call) -> Substitution:
-    """Return what the type parameters of the callee stand for in a call."""
+    """Return the substitution of the type parameters of the callee in a call."""
     params = callee.type_params
     if len(call.type_args) == len(params):
         return substitution(params, call.type_args)

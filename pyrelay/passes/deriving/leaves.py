@@ -86,7 +86,7 @@ class Leaves:
         return known[1][index]
 
     def data(self, cotangent: AdtType) -> DataCotangent:
-        """Return what is known of a cotangent type."""
+        """Return the facts about a cotangent type."""
         return self._own[cotangent.name]
 
     def constructor(self, cotangent: AdtType, value: AdtType, name: str) -> str | None:

@@ -96,7 +96,7 @@ def _linear(builder: Builder, op: Op, linear: Linear, push: Pushforward) -> Valu
 
 
 def _in_group(builder: Builder, arg: Value, tangent: Value | None) -> Value:
-    """Return what stands for an operand where the tangents of its group are passed."""
+    """Return the operand's replacement where the tangents of its group are passed."""
     if tangent is not None:
         return tangent
     return arg if arg.ty == UNIT else builder.zeros(arg.ty)

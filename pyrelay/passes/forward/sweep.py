@@ -140,7 +140,7 @@ class Sweep:
                 self._tangents[var, leaf] = tangent
 
     def atom(self, expr: Expr) -> Expr:
-        """Return what stands for an atom of the source in the new code."""
+        """Return the atom of the new code for one of the source."""
         return self._copier.atom(expr)
 
     def zero(self, builder: Builder, leaf: Type) -> Value:

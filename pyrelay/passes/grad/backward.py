@@ -181,7 +181,7 @@ class Backward:
         return body
 
     def _stand_ins(self, variables: Sequence[Var]) -> dict[Var, Expr]:
-        """Return what stands for variables that an arm may bind again for itself."""
+        """Return the replacements of variables that an arm may bind again for itself."""
         env = self._copier.env
         return {v: env[v] for v in variables if v in env}
 

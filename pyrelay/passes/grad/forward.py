@@ -248,8 +248,8 @@ class Forward:
     def _path_values(
         self, ending: Ending, scope: Scope, path: list[tuple[Step, Arm]], builder: Builder
     ) -> list[Value]:
-        """Return what the scope of the whole body saves; what the arms on the path save is put
-        together from the inside out."""
+        """Return the values that the scope of the whole body saves; those of the arms on the path
+        are put together from the inside out."""
         made: dict[Var, Value] = {}
         for step, arm in reversed(path):
             branching = self._work.branchings.get((step, ending))

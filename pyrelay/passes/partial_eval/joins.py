@@ -88,7 +88,7 @@ def _bind_holes(
 
 
 def held_after(found: Branches, before: dict[Expr, Value]) -> dict[Expr, Value]:
-    """Return what references hold after branches, where all arms agree."""
+    """Return the contents of references after branches, where all arms agree."""
     first, *rest = [arm.facts.cells for arm in found.arms]
     return {
         cell: value

@@ -266,7 +266,7 @@ class _Block:
 
 
 def _piece(value: Expr) -> _Piece | None:
-    """Return what piece of a tensor an expression is: a slice along one axis, none of it
+    """Return the piece of a tensor that an expression is: a slice along one axis, none of it
     clamped."""
     if not isinstance(value, Call) or value.callee is not index:
         return None

@@ -75,8 +75,8 @@ class Cotangent:
 
 
 def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> Cotangent:
-    """Return what a cotangent is the sum of; `known` are the values of the variables around, and
-    `counts` how often each is used."""
+    """Return the terms of a cotangent; `known` are the values of the variables around, and `counts`
+    how often each is used."""
     found: list[Rows] = []
     rest: list[Expr] = []
     sums: list[Expr] = []
@@ -101,7 +101,7 @@ _Terms = tuple[tuple[Rows, ...], tuple[Expr, ...], Call | None]
 
 
 def _terms(value: Expr | None, known: Mapping[Expr, Expr]) -> _Terms | None:
-    """Return what a value adds up; None if it is no sum of rows and tables."""
+    """Return the terms of a sum of rows and tables; None for any other value."""
     if not isinstance(value, Call) or not isinstance(value.ty, TensorType):
         return None
     match value.callee, value.args:

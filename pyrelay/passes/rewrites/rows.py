@@ -89,8 +89,8 @@ class Hoisted:
 
 
 def hoisted(loop: Loop, available: frozenset[Dim], names: Names, opaque: Opaque) -> Hoisted | None:
-    """Return what of a loop is computed before it; None if nothing is. `available` are the sizes
-    that are known there; new ones get a name of `names`."""
+    """Return the part of a loop that is computed before it; None if nothing is. `available` are the
+    sizes that are known there; new ones get a name of `names`."""
     return _Analysis(loop, available, names, opaque).hoisted()
 
 

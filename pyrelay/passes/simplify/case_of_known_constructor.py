@@ -47,7 +47,7 @@ class Decided:
 
 
 def decide(clauses: Sequence[Clause], value: Expr, known: Definitions) -> Decided:
-    """Return what is left of a case analysis of an atom."""
+    """Return the rest of a case analysis of an atom."""
     left: list[Clause] = []
     for clause in clauses:
         bound: list[tuple[Var, Expr]] = []

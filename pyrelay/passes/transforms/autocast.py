@@ -55,7 +55,7 @@ class Autocast:
         self._names: Final[dict[_Key, str]] = {}
 
     def obstacles(self, wanted: Wanted, place: Span) -> Iterator[Problem]:
-        """Return what stands in the way: nothing does."""
+        """Return no obstacles: there are none."""
         yield from ()
 
     def name(self, wanted: Wanted) -> str:

@@ -149,7 +149,8 @@ class _Writer:
         return self.builder.value(found.atom)
 
     def _unit(self) -> Walk:
-        """Return what makes the value that is one at the element of a number, and zero else."""
+        """Return the function that makes the value which is one at the element of a number, and
+        zero else."""
 
         def visit(
             leaf: Value, ty: TensorType, fixed: Sequence[Value], state: Sequence[Value]
@@ -162,7 +163,7 @@ class _Writer:
         return Walk(self._store, "unit", visit, lambda ty: ty)
 
     def _collect(self, result: Type) -> Walk:
-        """Return what puts the tensors of a value into lists, the first in front."""
+        """Return the function that puts the tensors of a value into lists, the first in front."""
         tensors = _tensors(result, self._parts)
 
         def visit(
@@ -210,8 +211,8 @@ class _Writer:
         return self._arranged(outer, list(inner.values()), value, [self.wanted, *rows], [start])
 
     def _slices(self, out: TensorType) -> Walk:
-        """Return what takes the derivatives of one tensor apart, whose dim in front goes along the
-        elements of the arguments."""
+        """Return the function that splits the derivatives of one tensor, whose leading dim goes
+        along the elements of the arguments."""
 
         def visit(
             leaf: Value, ty: TensorType, fixed: Sequence[Value], state: Sequence[Value]

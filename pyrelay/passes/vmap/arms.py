@@ -284,7 +284,7 @@ def _block(frame: Frame, value: Value) -> Expr:
 def _match(
     frame: Frame, value: Value, pattern: Pattern, then: Expr, nothing: Value | None
 ) -> Value:
-    """Return what a body computes where a value fits a pattern, else another value, if any."""
+    """Return the value of a body where a value fits a pattern, else another value, if any."""
     span = frame.builder.span
     clauses = [Clause(pattern, then)]
     if nothing is not None:

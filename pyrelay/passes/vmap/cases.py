@@ -38,7 +38,7 @@ def match_of(value: Value, definition: AdtDef, cases: Sequence[Case]) -> Match:
 
 
 def either(test: Value, then: Code, otherwise: Code) -> Value:
-    """Return what one of two pieces of code computes, by a test of the whole batch."""
+    """Return the value of one of two pieces of code, by a test of the whole batch."""
     builder = test.builder
     bodies: list[Expr] = []
     for code in (then, otherwise):

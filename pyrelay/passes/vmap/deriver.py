@@ -149,8 +149,7 @@ class Vectorizer:
         return self._names[key], self._results[key]
 
     def join(self, place: Expr, mask: Mask) -> Mask:
-        """Return what is batched of the value of branches, as far as is known, which grows by
-        `mask`."""
+        """Return the mask of the value of branches, as far as it is known, which grows by `mask`."""
         assert self._current is not None
         key = (self._current, place)
         known = self._joins.get(key, mask)
@@ -160,7 +159,7 @@ class Vectorizer:
         return found
 
     def cell(self, ty: RefType, mask: Mask) -> Mask:
-        """Return what is batched in cells of a type, sizes aside, which grows by `mask`."""
+        """Return the mask of the contents of cells of a type, sizes aside, which grows by `mask`."""
         place = without_sizes(ty)
         known = self._cells.get(place, mask)
         found = joined(known, mask)

@@ -69,7 +69,7 @@ class Forms:
                 return self._uniform.type(ty, is_any(mask), count)
 
     def why_never_mixed(self, ty: Type) -> str | None:
-        """Return what in a type is the same for all elements; None where they may differ."""
+        """Return the reason why elements cannot differ in a value of a type; None where they can."""
         pending: list[Type] = [ty]
         seen: set[AdtType] = set()
         while pending:

@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 @lru_cache(maxsize=1024)
 def leaf_reader(types: tuple[Type, ...]) -> Reader:
-    """Return what reads the leaves of values of these types; what is no tuple is a leaf."""
+    """Return the reader of the leaves of values of these types; what is no tuple is a leaf."""
     parts: list[str] = []
     pending = [(f"v[{i}]", ty) for i, ty in reversed(list(enumerate(types)))]
     while pending:

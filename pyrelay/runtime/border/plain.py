@@ -148,8 +148,8 @@ def are_numbers(values: Sequence[Any], leaf: Leaf) -> type | None:
 
 
 def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
-    """Return what is in an instance that fits in every part and lasts; None where the careful walk
-    must say."""
+    """Return the contents of an instance that fits in every part and lasts; None where the careful
+    walk must say."""
     found = Plain()
     pending: Pending = defaultdict(list)
     pending[plan].append(value)

@@ -315,7 +315,7 @@ class Agreement:
 
 
 def _look(value: Any) -> Hashable:
-    """Return what determines the type of a value without parts; None for another value."""
+    """Return the facts that determine the type of a value without parts; None for another value."""
     if type(value) in _PLAIN:
         return type(value)
     return (value.dtype, value.shape) if isinstance(value, torch.Tensor) else None

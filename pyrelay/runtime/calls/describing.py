@@ -73,8 +73,8 @@ class Describer:
     def types(
         self, values: Sequence[Any], known: Container[str]
     ) -> tuple[tuple[str, Described], ...]:
-        """Return what type parameters of the function stand for in a call; the parameters in
-        `known` are part of the program, and not among its values."""
+        """Return the type arguments of the function in a call; the parameters in `known` are part
+        of the program, and not among its values."""
         declared = [ty for name, ty in self._declared if name not in known]
         return tuple(self._solve(list(zip(declared, values, strict=True))).items())
 

@@ -82,7 +82,7 @@ def _fits(shape: Any, tree: Any) -> bool:
 
 
 def _at(shape: Any, tree: Any) -> list[Any]:
-    """Return what nested tuples have where a shape has parameters, in order."""
+    """Return the parts of nested tuples where a shape has parameters, in order."""
     if not isinstance(shape, tuple):
         return [tree]
     return [part for s, t in zip(shape, tree, strict=True) for part in _at(s, t)]

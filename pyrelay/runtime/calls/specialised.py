@@ -270,8 +270,8 @@ def signature_by_names(params: Sequence[Var]) -> inspect.Signature:
 
 
 def _key(static: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Return what values are made of; None where one has a part that can change, as tensors can,
-    or very many parts."""
+    """Return the parts of values; None where one has a part that can change, as tensors can, or
+    very many parts."""
     found: list[Any] = [*static]
     pending: list[Any] = list(static.values())[::-1]
     while pending:

@@ -34,7 +34,7 @@ class Kernels:
         self.called: Final[dict[str, Callable[..., Any]]] = {}
 
     def __call__(self, name: str, code: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what is called in the place of a global function with this code."""
+        """Return the callable that replaces a global function with this code."""
         self.called[name] = self._instead(name, code)
         return self.called[name]
 

@@ -65,7 +65,7 @@ Executable: TypeAlias = CompiledProgram | EvaluatedProgram
 
 
 def lowering_in_effect() -> Lowering:
-    """Return what the option `lowering` chooses, `auto` on a CPU."""
+    """Return the lowering that the option `lowering` chooses, `auto` on a CPU."""
     match current().lowering:
         case "auto":
             return IN_C if can_build() else Plain.TORCH

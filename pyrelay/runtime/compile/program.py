@@ -222,8 +222,8 @@ class Program:
         return ty
 
     def compiled(self, device: torch.device) -> Executable:
-        """Return what runs the program on a device, under the implementations of operators that
-        apply now; made at first use."""
+        """Return the executable of the program on a device, under the implementations of operators
+        that apply now; made at first use."""
         return self.now(device).as_it_is(device)
 
     def now(self, device: torch.device) -> Program:
@@ -231,7 +231,7 @@ class Program:
         return self._views.now(device) if REGISTRY.table.registrations else self
 
     def as_it_is(self, device: torch.device) -> Executable:
-        """Return what runs the program on a device under the view of this program."""
+        """Return the executable of the program on a device under the view of this program."""
         options = current()
         key = (
             device,

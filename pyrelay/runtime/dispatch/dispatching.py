@@ -92,7 +92,7 @@ class DispatchedCall:
         ]
 
     def keywords(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what an implementation gets by name."""
+        """Return the keyword arguments of an implementation."""
         return {**attributes, "device": self.device} if self._has_device else attributes
 
 

@@ -70,5 +70,5 @@ def _as_it_is(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _entering(context: Context) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Return what makes a function run in a context, as often as it is called."""
+    """Return the decorator that makes every call of a function run in a context."""
     return lambda function: lambda value: context.copy().run(function, value)

@@ -204,8 +204,8 @@ class Entry:
         return not self._schema.has_only_data(ty)
 
     def look(self, place: int, device: torch.device) -> Look | None:
-        """Return what looks at an argument in direct calls on a device; None where it is a tensor,
-        a number or a part of a model."""
+        """Return the check of an argument in direct calls on a device; None where it is a tensor, a
+        number or a part of a model."""
         if not self._looked[place]:
             return None
         return Look(self.name, self.parameters[place], self._schema, device)
@@ -228,7 +228,7 @@ class Entry:
         return self._made is not None and not any(map(_is_python_number, leaves))
 
     def finishing(self, compiled: CompiledProgram, device: torch.device) -> Finish | None:
-        """Return what makes a result that which the caller gets; None where it always is."""
+        """Return the conversion of a result for the caller; None where there is nothing to convert."""
         if self._made is not None and compiled.gives_fresh:
             return None
         ty, constants = self.program.type.result, compiled.constants
@@ -396,8 +396,8 @@ class Entry:
 
 
 def _model_key(tree: Any) -> Any:
-    """Return what a plan depends on of a model's part: its parameters have the shapes they were
-    made with, and one dtype and device."""
+    """Return the key of a model's part in plans: its parameters have the shapes they were made
+    with, and one dtype and device."""
     leaf = first_leaf(tree)
     return (leaf.dtype, leaf.device) if isinstance(leaf, torch.Tensor) else None
 

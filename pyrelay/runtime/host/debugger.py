@@ -13,8 +13,8 @@ PACKAGE: Final = __name__.partition(".")[0]
 
 
 def debugger() -> Callable[[], Any]:
-    """Return what stops the function that calls it: the user's own hook, if there is one, else a
-    pdb that shows and enters no frames of the compiler."""
+    """Return the debugger hook that stops the function that calls it: the user's own hook, if there
+    is one, else a pdb that shows and enters no frames of the compiler."""
     is_chosen = sys.breakpointhook is not sys.__breakpointhook__
     if is_chosen or os.environ.get("PYTHONBREAKPOINT"):
         return sys.breakpointhook

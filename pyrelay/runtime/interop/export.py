@@ -122,7 +122,7 @@ class Exported:
         saving.write(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes. Raises RunError."""
+        """Return the bytes that `save` writes. Raises RunError."""
         interface = self._interface
         weights: dict[str, torch.Tensor] = {}
         weights |= zip(interface.params, tensors(self._params), strict=True)

@@ -46,7 +46,7 @@ def _described(cls: type, numbers: Sequence[Numbers]) -> dict[str, Any]:
 
 
 def restored(descriptions: Mapping[str, Any], module: Module) -> UserData:
-    """Return what the runtime needs to know of the classes of a program. What does not describe its
+    """Return the runtime's descriptions of the classes of a program. What does not describe its
     data types is a ValueError, TypeError, AttributeError or KeyError."""
     made: dict[str, Instances] = {}
     numbers: dict[str, tuple[tuple[Numbers, ...], ...]] = {}

@@ -158,8 +158,8 @@ def _params_like(value: Any) -> Any:
 
 
 def runner_of(function: Any, taker: str = "this") -> Running:
-    """Return what runs a relay function; `taker` names what takes it. Raises RunError for anything
-    that is no relay function."""
+    """Return the runner of a relay function; `taker` names what takes it. Raises RunError for
+    anything that is no relay function."""
     found = getattr(function, "runner", None)
     if found is None:
         is_function = isinstance(function, FunctionType)

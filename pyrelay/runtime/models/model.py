@@ -222,7 +222,7 @@ class _Shared:
         self.runner: Final = runner
 
     def of_part(self, blueprint: Blueprint) -> _Shared:
-        """Return what runs a model inside the model."""
+        """Return the caller of a model inside the model."""
         return _Shared(self.runner.of_part(blueprint.spec.definition))
 
     def __deepcopy__(self, memo: object) -> _Shared:

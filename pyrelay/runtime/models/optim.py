@@ -210,10 +210,10 @@ class Optimizer(annotations.Optimizer, ABC):
         return found
 
     def state_dict(self, model: Model) -> dict[str, Any]:
-        """Return what it remembers of a model, for `torch.save` and `load_state_dict`: the learning
-        rate, the number of steps taken, and its moments, each a tensor for every parameter, by
-        name; with `late`, the steps that parameters sat out while they were frozen. As torch's,
-        the tensors are its own, not copies."""
+        """Return the state for a model, for `torch.save` and `load_state_dict`: the learning rate,
+        the number of steps taken, and its moments, each a tensor for every parameter, by name; with
+        `late`, the steps that parameters sat out while they were frozen. As torch's, the tensors
+        are its own, not copies."""
         found, names = self.moments(model), model.blueprint.param_names
         moments = [dict(zip(names, tree, strict=True)) for tree in found.trees]
         step, taken = found.step, zip(names, found.numbers(), strict=True)

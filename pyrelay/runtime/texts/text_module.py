@@ -401,7 +401,7 @@ def _derived(
 
 
 def _types_of_values(module: Module, data: UserData) -> TypesOfValues:
-    """Return what reads types off values of a module's data types; sizes get names that no text
+    """Return the reader of types of values of a module's data types; sizes get names that no text
     has."""
     numbers = count(1)
     return TypesOfValues(

@@ -189,7 +189,7 @@ class Vocabulary:
 
 
 def omitted(span: Span, *, typed: bool) -> Expr:
-    """Return what stands for an operand that a text leaves out."""
+    """Return the value of an operand that a text leaves out."""
     return Tuple((), UNIT if typed else None, span=span)
 
 

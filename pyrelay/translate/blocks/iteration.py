@@ -109,7 +109,7 @@ class Counts:
 
 
 def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
-    """Return what a loop over an iteration counts with; its target and its head are at spans."""
+    """Return the counter of a loop over an iteration; its target and its head are at spans."""
     counter = Var("i", span=target)
     places = {w: Var(w.hint, span=target) for w in iteration.walks}
     params, first = tuple(places.values()), tuple(w.first for w in places)
@@ -405,8 +405,8 @@ def _every(items: ast.expr, function: ast.expr | None = None) -> ast.ListComp:
 
 
 def as_function(cx: Context, node: ast.expr) -> ast.expr:
-    """Return what is called with elements; a function of Python's own, such as `len`, is called in
-    a lambda."""
+    """Return the function that is called with elements; a function of Python's own, such as `len`,
+    is called in a lambda."""
     known = static_value(cx, node)
     if known is None or meaning(known.value) is not None:
         return node
@@ -465,7 +465,7 @@ Reader: TypeAlias = Callable[[Context, ast.Call, Code], Steps[Iteration]]
 
 
 def _reader(cx: Context, node: ast.Call) -> Reader | None:
-    """Return what reads a call of a function of Python that gives rounds; None for other calls."""
+    """Return the reader of a call of a Python function that gives rounds; None for other calls."""
     known = static_value(cx, node.func)
     called = None if known is None else known.value
     return next((read for function, read in _READERS if function is called), None)

@@ -61,7 +61,7 @@ def _dtype_of_python(cx: Context, node: ast.expr, kind: type) -> Any:
 
 
 def _element(cx: Context, node: ast.expr) -> Any:
-    """Return what an iterator gives, which is written as in `Iterable[...]`."""
+    """Return the element type of an iterator, written as in `Iterable[...]`."""
     span = cx.span(node)
     found = cx.annotations.read(node, span)
     if found is None:

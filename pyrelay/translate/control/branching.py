@@ -113,7 +113,7 @@ def _joined(arrivals: Sequence[Arrivals]) -> Arrivals:
 
 
 def _one_way(stmt: Branching, span: Span, arrivals: Sequence[Arrivals]) -> Callable[[str], Unbound]:
-    """Return what to say of a name that has no value on some of the ways."""
+    """Return the function that describes the path on which a name has no value."""
 
     def why(name: str) -> Unbound:
         places = [i for i, a in enumerate(arrivals) if name in a.missing]

@@ -128,7 +128,7 @@ def _collected(
     generators: Sequence[ast.comprehension],
     found: Expr,
 ) -> Steps[Expr]:
-    """Return what has been found with, in front of it, what the loops from here on find."""
+    """Return the elements found so far with those of the remaining loops in front."""
     if not generators:
         check_kept(cx, node.elt)
         return longer((yield cx.expression(node.elt)), found, cx.span(node.elt))

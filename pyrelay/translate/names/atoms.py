@@ -24,5 +24,5 @@ def again(value: Expr) -> Expr:
 
 
 def into(bindings: list[Binding]) -> Callable[[Var, Expr], None]:
-    """Return what adds bindings to a list."""
+    """Return the function that adds bindings to a list."""
     return lambda var, value: bindings.append(Binding(var, value))

@@ -9,8 +9,8 @@ from ..program.environment import Bound
 
 
 def entry_of(cx: Context, node: ast.expr) -> Bound | None:
-    """Return what is known of a name, or of a part of one; None if nothing. What is known of a part
-    whose owner's class is not known has no variable."""
+    """Return the facts about a name, or about a part of one; None if there are none. What is known
+    of a part whose owner's class is not known has no variable."""
     path: list[str] = []
     step = part_of(node)
     while step is not None:

@@ -97,7 +97,7 @@ def bound_as(content: Var | None, pattern: Pattern) -> Pattern:
 def parts(
     cx: Context, found: DataConstructor, fields: Sequence[Pattern], holder: Holder | None
 ) -> dict[str, Bound]:
-    """Return what the fields of a value of a class stand for, which a pattern has bound."""
+    """Return the variables that a pattern has bound to the fields of a value of a class."""
     return {
         name: Bound(atom=field.var, holder=holder, declared=field_type(cx, found, name))
         for name, field in zip(found.field_names, fields, strict=True)
@@ -135,7 +135,7 @@ def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
 
 
 def both(left: Facts, right: Facts) -> Facts:
-    """Return what is known in both of two cases."""
+    """Return the facts that hold in both of two cases."""
     found: dict[Path, tuple[DataConstructor, ...]] = {}
     for path, classes in left.items():
         shared = tuple(c for c in classes if c in right.get(path, ()))

@@ -37,14 +37,14 @@ def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static |
 
 
 def static_meaning(cx: Context, node: ast.expr | None) -> Any:
-    """Return what the value of an expression means to the compiler; None where it is not known, or
-    means nothing."""
+    """Return the meaning of the value of an expression to the compiler; None where it is unknown,
+    or means nothing."""
     known = None if node is None else static_value(cx, node)
     return None if known is None else meaning(known.value)
 
 
 def called_meaning(cx: Context, node: ast.AST) -> Any:
-    """Return what the callee of a call means to the compiler; None for what is no call."""
+    """Return the meaning of the callee of a call to the compiler; None for other nodes."""
     return static_meaning(cx, node.func) if isinstance(node, ast.Call) else None
 
 

@@ -163,7 +163,7 @@ class _Body:
     # Statements.
 
     def summary(self) -> Summary:
-        """Return what the function shares, with what is known so far of those that it calls."""
+        """Return the summary of the function, by the summaries so far of those that it calls."""
         run(self._block(self._unit.node.body))
         result = self._result if self._may_give() else FRESH
         return Summary(_without_locals(result), _without_locals(self._stored), self._distinct)

@@ -52,7 +52,7 @@ class KnownValues:
     )
 
     def at(self, version: int) -> dict[tuple[ast.expr, bool], Static | None]:
-        """Return what is known at a version of the environment."""
+        """Return the facts at a version of the environment."""
         if version != self.version:
             self.version = version
             self.found.clear()

@@ -89,7 +89,7 @@ class Bound:
 
 
 def either(left: Bound, right: Bound) -> Bound:
-    """Return what is known of a name that has one of two values."""
+    """Return the facts about a name that has one of two values."""
     return Bound(
         model=left.model if left.model == right.model else None,
         places=tuple(dict.fromkeys((*left.places, *right.places))),
@@ -144,7 +144,7 @@ class Environment:
         return len(self._log)
 
     def changed(self, mark: int) -> dict[str, Entry | None]:
-        """Return what the names that have changed since a mark stood for there."""
+        """Return the former entries of the names that have changed since a mark."""
         before: dict[str, Entry | None] = {}
         for name, entry in self._log[mark:]:
             before.setdefault(name, entry)

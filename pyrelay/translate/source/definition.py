@@ -350,7 +350,7 @@ def function_of(value: Any) -> Definition | DerivedFunction | Op | Residual | No
 
 
 def meaning(value: object) -> Any:
-    """Return what a Python object means to the compiler, None for an object that says nothing."""
+    """Return the meaning of a Python object to the compiler; None for an object without one."""
     return getattr(value, "__relay__", None)
 
 

@@ -94,7 +94,7 @@ class Names(Protocol):
 
 
 def inside(sharing: Sharing) -> Sharing:
-    """Return what a value shares that holds another."""
+    """Return the sharing of a value that contains another."""
     return frozenset(s._replace(inside=True) for s in sharing)
 
 
@@ -105,7 +105,7 @@ def element(sharing: Sharing) -> Sharing:
 
 
 def copied(sharing: Sharing, *, lists: bool) -> Sharing:
-    """Return what a copy of a list shares: its elements. A tensor that is computed shares
+    """Return the sharing of a copy of a list: its elements. A tensor that is computed shares
     nothing."""
     elements = (Share(s.name, inside=True, part=True) for s in sharing if not s.inside)
     return frozenset((*(s for s in sharing if s.inside), *(elements if lists else ())))
@@ -117,7 +117,7 @@ def anything(sharing: Sharing) -> Sharing:
 
 
 def shares(names: Names, node: ast.expr) -> Steps[Sharing]:
-    """Return what the value of an expression shares with names."""
+    """Return the sharing of the value of an expression with names."""
     match node:
         case ast.Name(id=name):
             return names.sharing(name)
@@ -208,8 +208,8 @@ def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
 
 
 def _library_call(names: Names, node: ast.Call, found: LibraryFunction) -> Steps[Sharing]:
-    """Return what a call of a function of the prelude shares. One that makes data copies the data
-    it takes; any other may give back what it takes."""
+    """Return the sharing of a call of a function of the prelude. One that makes data copies the
+    data it takes; any other may give back what it takes."""
     function = library().functions[found.name]
     if not isinstance(function.result, AdtType):
         return anything((yield _all(names, arguments_of(node))))
@@ -237,7 +237,8 @@ def _is_of_values(node: ast.Call) -> bool:
 def _applied(
     names: Names, node: ast.Call, functions: Iterable[Called], *, stored: bool
 ) -> Steps[Sharing]:
-    """Return what functions share, or store, with their arguments in the place of parameters."""
+    """Return the sharing of functions, or what they store, with their arguments in the place of
+    parameters."""
     found: set[Share] = set()
     for params, summary, receives in functions:
         own = [node.func.value] if receives and isinstance(node.func, ast.Attribute) else []
@@ -288,7 +289,7 @@ _INTRINSICS: Final[Mapping[Intrinsic, Any]] = {
 
 
 def _of_method(name: str, receiver: Sharing, arguments: Sharing, *, lists: bool) -> Sharing:
-    """Return what the result of a method shares, or of a function in a field of that name."""
+    """Return the sharing of the result of a method, or of a function in a field of that name."""
     if name in LIST_METHODS and lists:
         return copied(receiver, lists=True) if name == "copy" else FRESH
     if name == "pop":

@@ -195,7 +195,8 @@ def _no_source(function: str, file: str) -> NoSource:
 
 
 def _no_function(found: object) -> CheckError:
-    """Return what a decorator got that is no plain function: mostly what another decorator gave."""
+    """Return the refusal of a decorator's argument that is no plain function: mostly what another
+    decorator gave."""
     from ...diagnostics.catalogue.language import NoSource
 
     what = "a function that another decorator has wrapped"

@@ -126,7 +126,7 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refusal]]:
-    """Return what is refused about one node alone."""
+    """Return the refusals of one node alone."""
     refusal = _context(node) or REFUSED.get(type(node))
     if refusal is not None:
         yield node, refusal
@@ -160,7 +160,7 @@ def _is_item_of_name(node: ast.expr) -> bool:
 
 
 def _context(node: ast.AST) -> Refusal | None:
-    """Return what to write instead of a node that is refused for what stands around or in it."""
+    """Return the help for a node that is refused for its surroundings or its parts."""
     match node:
         case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()), *_]):
             return Refusal("`del` of a slice", "write `xs = xs[:i] + xs[j:]`")

@@ -181,7 +181,7 @@ class AnnotationReader:
         return self.dim(value) if isinstance(value, Dim | int) else self.type(value)
 
     def _read(self, node: ast.expr, span: Span, give: Callable[[Any], T]) -> T | None:
-        """Return what an annotation stands for; None when it stands for nothing, which is
+        """Return the type that an annotation stands for; None when there is none, which is
         reported."""
         return self._given(span.text, span, lambda: give(evaluate(node, self._namespace)))
 
@@ -437,7 +437,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _stands_alone(value: Any) -> str | None:
-    """Return what an annotation means that is no part of another, None if it may be one."""
+    """Return the meaning of an annotation that cannot be a part of another; None if it can."""
     if isinstance(value, written.ModelAnnotation):
         return "a model"
     if isinstance(value, written.ParamsAnnotation):

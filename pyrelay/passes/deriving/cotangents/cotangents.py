@@ -97,8 +97,8 @@ class Cotangents:
     def _clause(
         self, adt: AdtDef, constructor: ConstructorDef, a: Var, b: Var, names: Names
     ) -> Clause:
-        """Return what an `a` of a constructor adds up to: with a `b` of the same one the sums of
-        their fields, else itself."""
+        """Return the sum with an `a` of a constructor: with a `b` of the same one the sums of their
+        fields, else itself."""
         span, ty = a.span, type_of(a)
         assert isinstance(ty, AdtType)
         left, right = (open_fields(constructor, names, span) for _ in "ab")
