@@ -32,6 +32,7 @@ from .transforms import Batching as Batching
 from .transforms import Differentiation as Differentiation
 from .transforms import Options as Options
 from .transforms import Rule as Rule
+from .types import FnType
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -393,4 +394,10 @@ def is_unit(expr: Expr) -> bool:
 def type_of(expr: Expr) -> Type:
     """Return the type of a checked expression."""
     assert expr.ty is not None, "the expression has not been through inference"
+    return expr.ty
+
+
+def function_type(expr: Expr) -> FnType:
+    """Return the type of a checked expression that is a function."""
+    assert isinstance(expr.ty, FnType)
     return expr.ty

@@ -177,7 +177,8 @@ class Block(CodeBlock):
         return behind(pointer, at)
 
     def mask(self, axes: Iterable[str], offset: Dim, asked: Iterable[Term] = ()) -> Text | None:
-        """Return the condition on the place of an element along axes: it is wanted, and it exists."""
+        """Return the condition on the place of an element along axes: it is wanted, and it
+        exists."""
         block = self.inside(axes)
         single: list[Text] = []
         parts: list[Text] = [Text(b) for b in block]

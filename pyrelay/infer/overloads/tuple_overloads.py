@@ -19,7 +19,8 @@ from .sites import Reader, Site, nothing
 
 
 def _of_fields(op: Op, none: int | None, name: str) -> Reader:
-    """Return the reading of `sum`, `max` or `min` of a tuple; `none` is the value of the empty one."""
+    """Return the reading of `sum`, `max` or `min` of a tuple; `none` is the value of the empty
+    one."""
 
     def read(site: Site) -> Expr:
         fields = _parts(site)

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from ...ir.dims import Dim, DimHole, DimVar
-from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar
+from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar, function_type
 from ...ir.traverse import rewrite
 from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, as_arguments, dims, map_type, subtypes
 from ..generate import Scheme
@@ -129,5 +129,4 @@ def _names_in(ty: Type) -> list[TypeParam]:
 
 def type_of(function: Function) -> FnType:
     """Return the type of a function that has been typed."""
-    assert isinstance(function.ty, FnType)
-    return function.ty
+    return function_type(function)

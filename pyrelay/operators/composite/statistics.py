@@ -65,7 +65,8 @@ def _widened(torch: Any, *values: Any) -> list[Any]:
 
 
 def _of_statistics(p: Pullback, mean: Value, factor: Value, count: Value) -> Value | None:
-    """Return the share of the cotangents of the statistics in that of the input, if they have any."""
+    """Return the share of the cotangents of the statistics in that of the input, if they have
+    any."""
     x, builder = p.args[0], p.g.builder
     if builder.is_zero(p.g[1]) and builder.is_zero(p.g[2]):
         return None

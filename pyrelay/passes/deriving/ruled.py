@@ -66,6 +66,11 @@ def without_rules(function: Function, functions: Mapping[str, Function]) -> Func
         args = type_arguments(callee.type_params, types)
         ty, span = function.result, function.body.span
         return replace(function, body=Call(own.function, function.params, {}, args, ty, span=span))
+    return without_annotations(function)
+
+
+def without_annotations(function: Function) -> Function:
+    """Return a function with the plain functions in place of annotated ones."""
     plain: dict[Expr, Expr] = {
         node: node.function
         for node in post_order(function)

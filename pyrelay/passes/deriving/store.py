@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.call_graph import CallGraph, reachable
-from ...ir.expr import Function, type_of
+from ...ir.expr import Function, function_type, type_of
 from ...ir.names import Names
 from ...ir.types import FnType
+from .instantiation import match_types, type_arguments
 from .ruled import opaque
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ...diagnostics.source import Span
     from ...ir.expr import Expr, Var
     from ...ir.module import AdtDef, Module
-    from ...ir.types import TypeParam
+    from ...ir.types import Type, TypeParam
+    from ...operators.builder import Builder, Value
     from ..base import Opaque
 
 
@@ -67,6 +69,18 @@ class Store:
         name = self.function_name(hint)
         self.functions[name] = function_like(source, name, params, body, span)
         return name
+
+    def call(
+        self, builder: Builder, name: str, args: Sequence[Value], result: Type | None = None
+    ) -> Value:
+        """Return a call of a function at the types of its arguments; `result` is the type of its
+        value, where its definition does not have it."""
+        callee = self.functions[name]
+        types = match_types(
+            callee.type_params, [type_of(p) for p in callee.params], [a.ty for a in args]
+        )
+        ty = types(function_type(callee).result) if result is None else result
+        return builder.apply(name, args, ty, type_arguments(callee.type_params, types))
 
     def data_name(self, hint: str) -> str:
         """Return a name for a new data type or constructor."""

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from ...diagnostics.catalogue.derivatives import CapturedIsVaried
 from ...ir.expr import Expr, Function, GlobalVar, Rule, Var, type_of
 from ...ir.names import Names
-from ...ir.types import FnType, TupleType
+from ...ir.types import FnType
 from ...operators.builder import Builder, Value
 from .copying import Copier
 from .cotangents.masks import bits, ones
-from .instantiation import match_types, type_arguments
 from .ruled import rule_of
 
 if TYPE_CHECKING:
@@ -105,11 +104,4 @@ def _call(
     args += (builder.tuple([builder.value(p) for p in own]), builder.tuple(moved))
     (mention,) = rule.rules
     assert isinstance(mention, GlobalVar)
-    callee = space.store.functions[mention.name]
-    types = match_types(
-        callee.type_params, [type_of(p) for p in callee.params], [a.ty for a in args]
-    )
-    assert isinstance(callee.ty, FnType)
-    result = types(callee.ty.result)
-    assert isinstance(result, TupleType)
-    return builder.apply(mention.name, args, result, type_arguments(callee.type_params, types))
+    return space.store.call(builder, mention.name, args)

@@ -27,19 +27,19 @@ from ...ir.expr import (
     RefCreate,
     Transform,
     Var,
+    function_type,
     type_of,
 )
 from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.op import Contraction, Effect, Op
 from ...ir.traverse import run, spine
-from ...ir.types import UNIT, FnType, RefType, TensorType, TupleType, Type
+from ...ir.types import UNIT, RefType, TensorType, TupleType
 from ...operators.builder import Builder, Value
 from ...operators.primitive.activation import recomputed
 from ...operators.primitive.conv import CONVOLUTIONS
 from ..deriving.copying import Copier
 from ..deriving.cotangents.masks import bits
-from ..deriving.instantiation import match_types, type_arguments
 from ..normalise.flavours import with_flavours
 from ..simplify.inline import inline_calls
 from .finish import one_or_tuple
@@ -125,7 +125,7 @@ class Recomputation:
         """Define the function from arguments, what the policy saved, and cotangents."""
         inner, span = self._inner, self._span
         builder, copier, own = self._opened()
-        leaves = self._leaves.of(_result(self._function))
+        leaves = self._leaves.of(function_type(self._function).result)
         given = [Var(builder.names.fresh("g"), leaves[i], span=span) for i in bits(inner.useful)]
         saved = None
         if self._instance.residual is not None:
@@ -149,7 +149,7 @@ class Recomputation:
             cell = RefCreate(builder.unit().atom, RefType(UNIT), span=span)
             taken.append(builder.bind(cell, "run"))
         result = one_or_tuple([places[i] for i in bits(inner.active)])
-        found = self._call(builder, inner.backward, taken, result)
+        found = self._store.call(builder, inner.backward, taken, result)
         params = (*(() if saved is None else (saved,)), *own, *given)
         self._instance.backward = self._define("bwd", params, builder, found)
 
@@ -172,8 +172,8 @@ class Recomputation:
             if inner.trace is not None:
                 trace = inner.trace
                 values.append(builder.construct(trace.name, inner.start, (), trace))
-            both_type = TupleType((_result(self._function), inner.residual))
-            both = self._call(builder, inner.forward, values, both_type)
+            both_type = TupleType((function_type(self._function).result, inner.residual))
+            both = self._store.call(builder, inner.forward, values, both_type)
             return both[0].atom, both[1].atom
         copier.env.update(zip(forward.params, args, strict=False))
         if inner.trace is not None:
@@ -186,13 +186,6 @@ class Recomputation:
                 builder.bindings.append(Binding(copier.fresh(binding.var), value))
         last = builder.bind(run(copier.copy(end)), "both")
         return last[0].atom, last[1].atom
-
-    def _call(self, builder: Builder, name: str, args: Sequence[Value], result: Type) -> Value:
-        callee = self._store.functions[name]
-        types = match_types(
-            callee.type_params, [type_of(p) for p in callee.params], [a.ty for a in args]
-        )
-        return builder.apply(name, args, result, type_arguments(callee.type_params, types))
 
     def _define(self, role: str, params: tuple[Var, ...], builder: Builder, result: Value) -> str:
         """Define a function; return its name."""
@@ -236,8 +229,3 @@ def _again(builder: Builder, value: Value) -> Value:
             return builder.tuple([_again(builder, value[i]) for i in range(len(fields))])
         case _:
             return value
-
-
-def _result(function: Function) -> Type:
-    assert isinstance(function.ty, FnType)
-    return function.ty.result

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import Differentiation, Expr, Function, GlobalVar, Var, type_of
+from ...ir.expr import Differentiation, Expr, GlobalVar, Var, function_type, type_of
 from ...ir.names import Names
-from ...ir.types import FnType, TensorType, TupleType, Type, as_arguments
+from ...ir.types import TensorType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
 from ..deriving.copying import Copier
 from ..deriving.cotangents.masks import bits
-from ..deriving.instantiation import match_types, type_arguments
 from ..deriving.tangent_rules import captured_is_varied
 
 if TYPE_CHECKING:
@@ -47,7 +46,9 @@ def transposed_rule(space: Workspace, instance: Instance, inner: Instance) -> No
     points = [leaf for p in args for leaf in space.border.anywhere(builder, p)]
     args += (builder.value(points[i]) for i in bits(instance.varied))
     callee = space.store.functions[inner.forward]
-    both = builder.apply(inner.forward, args, _result(callee), as_arguments(function.type_params))
+    both = builder.apply(
+        inner.forward, args, function_type(callee).result, as_arguments(function.type_params)
+    )
     result = builder.tuple((both[0][0], both[1]))
     instance.forward = space.store.define(
         f"{instance.source}_fwd", function, params, builder.block(result), span
@@ -68,7 +69,7 @@ class RuledDerivation:
         self._function: Final = function
         self._rule: Final = rule
         self._wrt: Final = tuple(i + rule.captures for i in rule.options.indices)
-        self._value: Final = _result(function)
+        self._value: Final = function_type(function).result
         self._span: Final = function.span.derived(f"gradient of {instance.source}")
         self._keeps_value: Final = _has_data(self._value)
         """Whether the cotangent of the result, as the user's rule takes it, needs the result."""
@@ -144,22 +145,12 @@ class RuledDerivation:
     def _call(self, builder: Builder, rule: Expr, args: Sequence[Value]) -> Value:
         """Return a call of a rule."""
         assert isinstance(rule, GlobalVar)
-        callee = self._store.functions[rule.name]
-        types = match_types(
-            callee.type_params, [type_of(p) for p in callee.params], [a.ty for a in args]
-        )
-        type_args = type_arguments(callee.type_params, types)
-        return builder.apply(rule.name, args, types(_result(callee)), type_args)
+        return self._store.call(builder, rule.name, args)
 
     def _define(self, role: str, params: tuple[Var, ...], builder: Builder, result: Value) -> str:
         """Define a function; return its name."""
         hint = f"{self._instance.source}_{role}"
         return self._store.define(hint, self._function, params, builder.block(result), self._span)
-
-
-def _result(function: Function) -> Type:
-    assert isinstance(function.ty, FnType)
-    return function.ty.result
 
 
 def _has_data(ty: Type) -> bool:

@@ -30,6 +30,7 @@ from ...ir.expr import (
     Tuple,
     TupleGet,
     Var,
+    function_type,
     is_atom,
     type_of,
 )
@@ -459,8 +460,7 @@ class _Threading:
         return made
 
     def _signature(self, function: Function, taken: Sequence[Var], given: Sequence[Var]) -> FnType:
-        ty = type_of(function)
-        assert isinstance(ty, FnType)
+        ty = function_type(function)
         params = (*ty.params, *(self._uses.cells[c] for c in taken))
         return FnType(params, self._with(ty.result, given), ty.type_params)
 
@@ -472,7 +472,6 @@ class _Threading:
             self._set(cell, param)
         body = yield self._body(function.body, threaded.given)
         self._undo(mark)
-        ty = threaded.var.ty
-        assert isinstance(ty, FnType)
+        ty = function_type(threaded.var)
         every = (*function.params, *params)
         return replace(function, params=every, body=body, result=ty.result, ty=ty)

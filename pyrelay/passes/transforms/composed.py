@@ -24,7 +24,7 @@ from ...ir.expr import (
     Transform,
     TupleGet,
     Var,
-    type_of,
+    function_type,
 )
 from ...ir.names import Names
 from ...ir.traverse import post_order, rewrite
@@ -78,8 +78,7 @@ def _composed(binding: Binding, along: Along, store: Store) -> Iterator[Binding]
 def _hvp(parts: Parts, _: Along) -> Made:
     """Return `fn (primals, tangents) { jvp(grad(f))(primals, tangents).1 }`."""
     gradient = parts.gradient()
-    made = type_of(gradient.value)
-    assert isinstance(made, FnType)
+    made = function_type(gradient.value)
     given = (TupleType(parts.own), TupleType(parts.wanted))
     both = TupleType((made.result, made.result))
     push = parts.made(Rule.JVP, gradient.var, given, both)
@@ -112,14 +111,9 @@ def _is_plain(parts: Parts) -> bool:
 def _linearize(parts: Parts, _: Along) -> Made:
     """Return the function that gives the value, and the transposed pullback."""
     span, wanted = parts.span, TupleType(parts.wanted)
-    pull_type = FnType((parts.value,), wanted)
-    pair = TupleType((parts.value, pull_type))
-    vjp = parts.made(Rule.VJP, parts.transform.function, parts.own, pair)
     builder = Builder(span, Names())
     params = parts.variables(builder, parts.own)
-    whole = builder.bind(Call(vjp.var, tuple(params), ty=pair, span=span))
-    value = builder.bind(TupleGet(whole.atom, 0, parts.value, span=span), "value")
-    pull = builder.bind(TupleGet(whole.atom, 1, pull_type, span=span), "pull")
+    vjp, value, pull = parts.pullback(builder, params)
     # A linear function has the same derivative everywhere, so any cotangent will do.
     push_type = FnType((wanted,), parts.value)
     both = TupleType((wanted, push_type))

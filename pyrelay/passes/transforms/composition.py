@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
-from ...ir.expr import Binding, Differentiation, Expr, Function, Rule, Transform, Var, type_of
+from ...ir.expr import (
+    Binding,
+    Call,
+    Differentiation,
+    Expr,
+    Function,
+    Rule,
+    Transform,
+    TupleGet,
+    Var,
+    function_type,
+    type_of,
+)
 from ...ir.traverse import free_vars
 from ...ir.types import FnType, TupleType, Type
 from ...operators.builder import Builder, Value
@@ -35,8 +47,7 @@ class Parts:
     @classmethod
     def of(cls, transform: Transform, store: Store) -> Parts:
         """Take a typed transform apart."""
-        ty = type_of(transform.function)
-        assert isinstance(ty, FnType)
+        ty = function_type(transform.function)
         options = transform.options
         assert isinstance(options, Differentiation)
         own = ty.params[transform.captures :]
@@ -76,6 +87,15 @@ class Parts:
         body = code.close(result.atom)
         name = self.transform.rule.value
         return Function(tuple(params), body, result.ty, (), name, ty=ty, span=self.span)
+
+    def pullback(self, builder: Builder, params: Sequence[Var]) -> tuple[Binding, Value, Value]:
+        """Return the vjp of the function, and code for its value and its pullback."""
+        pull_type = FnType((self.value,), TupleType(self.wanted))
+        pair = TupleType((self.value, pull_type))
+        vjp = self.made(Rule.VJP, self.transform.function, self.own, pair)
+        whole = builder.bind(Call(vjp.var, tuple(params), ty=pair, span=self.span))
+        value = builder.bind(TupleGet(whole.atom, 0, self.value, span=self.span), "value")
+        return vjp, value, builder.bind(TupleGet(whole.atom, 1, pull_type, span=self.span), "pull")
 
     def gradient(self) -> Binding:
         """Return the gradient of the function."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...ir.derived_types.batch_dims import with_batch
 from ...ir.derived_types.jacobians import entries_type
 from ...ir.dims import product
-from ...ir.expr import Batching, Call, Function, Rule, Transform, TupleGet, Var
+from ...ir.expr import Batching, Call, Function, Rule, Transform, Var
 from ...ir.names import Names
 from ...ir.types import (
     INT,
@@ -60,13 +60,8 @@ def data_jacfwd(parts: Parts) -> Made:
 def data_jacrev(parts: Parts) -> Made:
     """Return the function that pulls the basis of the value back."""
     writer = _Writer(parts)
-    builder, result = writer.builder, TupleType(parts.wanted)
-    pull_type = FnType((parts.value,), result)
-    pair = TupleType((parts.value, pull_type))
-    vjp = parts.made(Rule.VJP, parts.transform.function, parts.own, pair)
-    whole = builder.bind(Call(vjp.var, tuple(writer.params), ty=pair, span=parts.span))
-    value = builder.bind(TupleGet(whole.atom, 0, parts.value, span=parts.span), "value")
-    pull = builder.bind(TupleGet(whole.atom, 1, pull_type, span=parts.span), "pull")
+    result = TupleType(parts.wanted)
+    vjp, value, pull = parts.pullback(writer.builder, writer.params)
 
     def pulled(inside: Builder, cotangent: Value) -> tuple[Value, None]:
         call = Call(pull.atom, (cotangent.atom,), ty=result, span=parts.span)

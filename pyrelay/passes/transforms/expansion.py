@@ -32,6 +32,7 @@ from ...ir.expr import (
     Rule,
     Transform,
     Var,
+    function_type,
     type_of,
 )
 from ...ir.module import Module
@@ -391,8 +392,7 @@ def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
 
 def _is_closed(function: Function) -> bool:
     """Return whether neither functions nor types come into a function from its callers."""
-    ty = function.ty
-    assert isinstance(ty, FnType)
+    ty = function_type(function)
     parts = (part for t in (*ty.params, ty.result) for part in subtypes(t))
     polymorphic = any(isinstance(p, TypeVar) for p in function.type_params)
     return not polymorphic and not any(isinstance(part, FnType) for part in parts)

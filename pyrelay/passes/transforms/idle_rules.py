@@ -13,6 +13,7 @@ from ...analysis.call_graph import callees, reachable
 from ...ir.expr import Expr, Function, GlobalVar, LetBlock, Transform
 from ...ir.module import Module
 from ...ir.traverse import post_order, rewrite
+from ..deriving.ruled import without_annotations
 
 
 def without_idle_rules(module: Module, entry: str) -> Module:
@@ -44,15 +45,9 @@ def without_idle_rules(module: Module, entry: str) -> Module:
 def _without_annotations(function: Function) -> Function:
     """Return a function with the plain functions in place of annotated ones, and without the local
     functions that nothing mentions then."""
-    plain: dict[Expr, Expr] = {
-        node: node.function
-        for node in post_order(function)
-        if isinstance(node, Transform) and node.rule.is_annotation
-    }
-    if not plain:
+    made = without_annotations(function)
+    if made is function:
         return function
-    made = rewrite(function, lambda node: plain.get(node, node))
-    assert isinstance(made, Function)
     while True:
         used = uses(made)
 

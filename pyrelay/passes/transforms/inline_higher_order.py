@@ -26,6 +26,7 @@ from ...ir.expr import (
     LetBlock,
     Transform,
     Var,
+    function_type,
     type_of,
 )
 from ...ir.module import Module
@@ -81,8 +82,7 @@ def _flat(bindings: Sequence[Binding], dropped: Container[Expr]) -> Iterator[Bin
 
 def _captured(transform: Transform) -> frozenset[int]:
     """Return the positions of the arguments of a transform that are functions."""
-    ty = type_of(transform.function)
-    assert isinstance(ty, FnType)
+    ty = function_type(transform.function)
     own = enumerate(ty.params[transform.captures :])
     wrt = transform.options.indices
     found = (i for i, p in own if isinstance(p, FnType) and i not in wrt)
@@ -93,8 +93,7 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
     """Return a call of a transform as one of the transform of a local function of fewer
     arguments."""
     captured, span = _captured(transform), call.span
-    inner_type = type_of(transform.function)
-    assert isinstance(inner_type, FnType)
+    inner_type = function_type(transform.function)
     assert not transform.captures, "captures come with the conversion of the whole program"
     kept = [i for i in range(len(call.args)) if i not in captured]
     types = tuple(inner_type.params[i] for i in kept)

@@ -23,7 +23,6 @@ from ...ir.expr import (
     If,
     Rule,
     Transform,
-    TupleGet,
     Var,
     type_of,
 )
@@ -76,13 +75,9 @@ def jacrev(parts: Parts, along: Along) -> Made:
     """Return the function that pulls the basis of the value back."""
     span = parts.span
     result = TupleType(parts.wanted)
-    pull_type = FnType((parts.value,), result)
-    pair = TupleType((parts.value, pull_type))
-    vjp = parts.made(Rule.VJP, parts.transform.function, parts.own, pair)
     builder = Builder(span, Names())
     params = parts.variables(builder, parts.own)
-    whole = builder.bind(Call(vjp.var, tuple(params), ty=pair, span=span))
-    pull = builder.bind(TupleGet(whole.atom, 1, pull_type, span=span), "pull")
+    vjp, _, pull = parts.pullback(builder, params)
 
     def pulled(inside: Builder, cotangent: Value) -> Value:
         return inside.bind(Call(pull.atom, (cotangent.atom,), ty=result, span=span))

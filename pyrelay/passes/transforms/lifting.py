@@ -27,6 +27,7 @@ from ...ir.expr import (
     Tuple,
     TupleGet,
     Var,
+    function_type,
     type_of,
 )
 from ...ir.names import Names
@@ -88,8 +89,7 @@ class Lifter:
 
     def expanded(self, var: Var, transform: Transform, known: Known) -> None:
         """Take note of an expanded transform, and make a local function of it."""
-        ty = type_of(transform)
-        assert isinstance(ty, FnType)
+        ty = function_type(transform)
         self.known[var] = known
         params = tuple(Var(f"x{i}", t, span=var.span) for i, t in enumerate(ty.params))
         body = self.call(known, params, ty.result, var.span)

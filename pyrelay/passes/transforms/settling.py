@@ -18,6 +18,7 @@ from ...ir.expr import (
     LetBlock,
     Transform,
     Var,
+    function_type,
     type_of,
 )
 from ...ir.names import Names
@@ -32,8 +33,7 @@ def settled(lifter: Lifter, transform: Transform) -> Known:
     known = [lifter.resolve(part, type_of(part)) for part in parts]
     captures = tuple(dict.fromkeys(atom for each in known for atom in each.captures))
     globals_ = [_with_captures(lifter, p, k, captures) for p, k in zip(parts, known, strict=True)]
-    own = type_of(transform)
-    assert isinstance(own, FnType)
+    own = function_type(transform)
     span, count = transform.span, len(captures)
     params = _fresh(Copier(Names()), captures, own, span)
     ty = FnType(tuple(type_of(p) for p in params), own.result)
@@ -56,8 +56,7 @@ def _with_captures(
     lifter: Lifter, part: Expr, known: Known, captures: tuple[Expr, ...]
 ) -> GlobalVar:
     """Return a function that takes all of the captures first."""
-    own = type_of(part)
-    assert isinstance(own, FnType)
+    own = function_type(part)
     name = known.name
     if known.captures != captures:
         copier = Copier(Names())

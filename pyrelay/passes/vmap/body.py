@@ -59,11 +59,13 @@ class Instances(Protocol):
         ...
 
     def join(self, place: Expr, mask: Mask) -> Mask:
-        """Return the mask of the value of branches, as far as it is known, which grows by `mask`."""
+        """Return the mask of the value of branches, as far as it is known, which grows by
+        `mask`."""
         ...
 
     def cell(self, ty: RefType, mask: Mask) -> Mask:
-        """Return the mask of the contents of cells of a type, sizes aside, which grows by `mask`."""
+        """Return the mask of the contents of cells of a type, sizes aside, which grows by
+        `mask`."""
         ...
 
     def has_batched_shadows(self, name: str) -> bool:

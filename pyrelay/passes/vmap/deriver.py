@@ -19,11 +19,10 @@ from ...dataclass import dataclass
 from ...diagnostics.catalogue.batching import BatchedResult
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Expr, Function, Rule, Var, type_of
+from ...ir.expr import Call, Expr, Function, Rule, Var, function_type, type_of
 from ...ir.names import Names
 from ...ir.traverse import post_order, run
 from ...ir.types import (
-    FnType,
     RefType,
     SizeType,
     Type,
@@ -142,14 +141,15 @@ class Vectorizer:
         key = _Key(name, masks)
         if key not in self._names:
             self._names[key] = self._store.function_name(f"{name}_batch")
-            result = _result(self._store.functions[name])
+            result = function_type(self._store.functions[name]).result
             self._results[key] = self._forms.none(result)
         self._facts.add(key)
         self._callees[key] = None
         return self._names[key], self._results[key]
 
     def join(self, place: Expr, mask: Mask) -> Mask:
-        """Return the mask of the value of branches, as far as it is known, which grows by `mask`."""
+        """Return the mask of the value of branches, as far as it is known, which grows by
+        `mask`."""
         assert self._current is not None
         key = (self._current, place)
         known = self._joins.get(key, mask)
@@ -159,7 +159,8 @@ class Vectorizer:
         return found
 
     def cell(self, ty: RefType, mask: Mask) -> Mask:
-        """Return the mask of the contents of cells of a type, sizes aside, which grows by `mask`."""
+        """Return the mask of the contents of cells of a type, sizes aside, which grows by
+        `mask`."""
         place = without_sizes(ty)
         known = self._cells.get(place, mask)
         found = joined(known, mask)
@@ -304,7 +305,7 @@ class Vectorizer:
         if wrapper.out_axes is None and is_any(mask):
             place = self._places.get(wanted, wrapper.span)
             self.problems.append(BatchedResult(place, plain_name(wanted.function)))
-        ty = self._forms.type(_result(function), mask, wrapper.count)
+        ty = self._forms.type(function_type(function).result, mask, wrapper.count)
         type_args = (*as_arguments(function.type_params), wrapper.count)
         value = wrapper.builder.apply(batched, (wrapper.size(), *wrapper.args), ty, type_args)
         self._store.functions[name] = wrapper.made(name, value, mask)
@@ -327,7 +328,7 @@ class Vectorizer:
         for each in zip(wrapper.args, function.params, wrapper.masks, masks, strict=True):
             arg, param, mask, full = each
             args.append(self._batches.widened(arg, type_of(param), mask, full, wrapper.count))
-        result = _result(function)
+        result = function_type(function).result
         every = self._forms.full(result)
         ty = self._forms.type(result, every, wrapper.count)
         type_args = (*as_arguments(function.type_params), wrapper.count)
@@ -350,8 +351,3 @@ def _reached(codes: Mapping[_Key, _Code], key: _Key) -> dict[_Key, None]:
             found[each] = None
             pending += codes[each].callees
     return found
-
-
-def _result(function: Function) -> Type:
-    assert isinstance(function.ty, FnType)
-    return function.ty.result

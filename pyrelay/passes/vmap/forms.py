@@ -69,7 +69,8 @@ class Forms:
                 return self._uniform.type(ty, is_any(mask), count)
 
     def why_never_mixed(self, ty: Type) -> str | None:
-        """Return the reason why elements cannot differ in a value of a type; None where they can."""
+        """Return the reason why elements cannot differ in a value of a type; None where they
+        can."""
         pending: list[Type] = [ty]
         seen: set[AdtType] = set()
         while pending:

@@ -190,7 +190,8 @@ class Mixtures:
         return value[self._store.adts[ty.name].tag(constructor)]
 
     def part_match(self, part: Value, ty: AdtType, name: str, some: _Code, none: _Code) -> Value:
-        """Return the value computed from the positions and fields of a part, or for an empty one."""
+        """Return the value computed from the positions and fields of a part, or for an empty
+        one."""
         assert isinstance(part.ty, AdtType)
         builder = part.builder
         count = Dim.of(builder.names.fresh("elements"))

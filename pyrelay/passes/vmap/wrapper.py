@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, final
 from ...analysis.dim_availability import shown
 from ...ir.derived_types.batch_dims import axes_of, with_batch
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Batching, Call, Function, Var, type_of
+from ...ir.expr import Batching, Call, Function, Var, function_type, type_of
 from ...ir.names import Names
-from ...ir.types import AdtType, FnType, RefType, SizeType, TensorType, TupleType, Type
+from ...ir.types import AdtType, RefType, SizeType, TensorType, TupleType, Type
 from ...operators.builder import Builder, Value
 from ...operators.host.failing import check
 from ...operators.host.sizes import as_size
@@ -57,8 +57,7 @@ class Wrapper:
 
     def made(self, name: str, value: Value, mask: Mask) -> Function:
         """Return the function, of a value with the batch in front."""
-        ty = self._function.ty
-        assert isinstance(ty, FnType)
+        ty = function_type(self._function)
         value = self._from_front(value, ty.result, mask, self.out_axes, self.count)
         type_params = (*self._function.type_params, DimVar(self._size_name))
         params, body = tuple(self._params), self.builder.block(value)

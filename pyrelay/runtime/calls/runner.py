@@ -452,7 +452,8 @@ def _program(translation: Translation, transformed: Transformed | None) -> Progr
 
 
 def _gradient_reader(program: Program) -> Reader | None:
-    """Return the reader of the leaves of the gradient of a model; None for a result that is none."""
+    """Return the reader of the leaves of the gradient of a model; None for a result that is
+    none."""
     if program.gradients is None:
         return None
     ty = program.type.result

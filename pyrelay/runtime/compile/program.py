@@ -23,7 +23,7 @@ from ...dispatch.state import STATE, State
 from ...dispatch.view import NOTHING, Signature, View, calls_of, view_of
 from ...garbage import uncollected
 from ...infer import unreachable_cases
-from ...ir.expr import Function
+from ...ir.expr import Function, function_type
 from ...ir.module import Module
 from ...ir.types import FnType
 from ...ir.verify import Stage
@@ -217,9 +217,7 @@ class Program:
     @property
     def type(self) -> FnType:
         """The type of the entry."""
-        ty = self.function.ty
-        assert isinstance(ty, FnType)
-        return ty
+        return function_type(self.function)
 
     def compiled(self, device: torch.device) -> Executable:
         """Return the executable of the program on a device, under the implementations of operators

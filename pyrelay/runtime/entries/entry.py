@@ -228,7 +228,8 @@ class Entry:
         return self._made is not None and not any(map(_is_python_number, leaves))
 
     def finishing(self, compiled: CompiledProgram, device: torch.device) -> Finish | None:
-        """Return the conversion of a result for the caller; None where there is nothing to convert."""
+        """Return the conversion of a result for the caller; None where there is nothing to
+        convert."""
         if self._made is not None and compiled.gives_fresh:
             return None
         ty, constants = self.program.type.result, compiled.constants

@@ -115,7 +115,8 @@ def note_lambdas(cx: Context, value: ast.expr) -> None:
 
 
 def _captured(node: Nested) -> set[str]:
-    """Return the names that a function reads when it is called; defaults are read when it is made."""
+    """Return the names that a function reads when it is called; defaults are read when it is
+    made."""
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
     own = {node.name} if isinstance(node, ast.FunctionDef) else set[str]()
     return {n for part in body for n in reads(part)} - locals_of(node) - own
