@@ -241,7 +241,7 @@ class Solver(DTypes):
         if isinstance(ty, TypeHole):
             if hole.number in self._wide:
                 self._wide.setdefault(ty.number, self._wide[hole.number])
-        elif _occurs(hole, self.resolve(ty)):
+        elif any(part == hole for part in subtypes(self.resolve(ty))):
             raise Endless(f"the type would contain itself: {show(self.resolve(ty))}")
         elif hole.number in self._wide:
             ty = self.widen(ty, self._wide[hole.number], way)
@@ -476,10 +476,6 @@ def is_closed(ty: Type) -> bool:
             return not dim.has_holes()
         case _:
             return False
-
-
-def _occurs(hole: TypeHole, ty: Type) -> bool:
-    return any(part == hole for part in subtypes(ty))
 
 
 def holes_of(ty: Type) -> list[Key]:

@@ -104,7 +104,7 @@ class Implied:
         fields = [c.fields for c in adt.constructors if c.name == expr.name] if adt else []
         if adt is None or not fields:
             return None
-        args = tuple(_own(p) for p in adt.type_params)
+        args = tuple(p if isinstance(p, TypeVar) else Dim.of(p.name) for p in adt.type_params)
         return FnType(fields[0], AdtType(adt.name, args), adt.type_params)
 
     def callee(self, callee: Expr, type_args: tuple[Type | Dim, ...]) -> Type | None:
@@ -160,7 +160,3 @@ def _field(ty: Type | None, index: int) -> Type | None:
     if isinstance(ty, TupleType) and index < len(ty.fields):
         return ty.fields[index]
     return None
-
-
-def _own(param: TypeParam) -> Type | Dim:
-    return param if isinstance(param, TypeVar) else Dim.of(param.name)

@@ -198,14 +198,10 @@ def _with_guards(node: Expr, adts: Mapping[str, AdtDef]) -> Expr:
     match node:
         case Match():
             return _with_short_guards(node, adts)
-        case LetBlock(bindings=bindings) if any(_is_block(b) for b in bindings):
+        case LetBlock(bindings=bindings) if any(isinstance(b.value, LetBlock) for b in bindings):
             return replace(node, bindings=tuple(b for each in bindings for b in _flat(each)))
         case _:
             return node
-
-
-def _is_block(binding: Binding) -> bool:
-    return isinstance(binding.value, LetBlock)
 
 
 def _flat(binding: Binding) -> tuple[Binding, ...]:

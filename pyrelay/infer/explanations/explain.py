@@ -226,7 +226,7 @@ def explain_argument(
     argument = call.args[position]
     name = _called(call, declared)
     place, parameter, written = call.span, f"argument {position + 1}", wanted
-    role, means = _passed_role(call, position), None
+    role, means = "" if len(call.args) == 1 else f" as argument {position + 1}", None
     witness: int | None = None
     if declared is not None:
         variable = declared.params[position]
@@ -272,18 +272,13 @@ def _explain_list(
         return _mixed_lists(call, actual, wanted, why)
     if joins_lists(call):
         return mixed_lists(call, types)
-    if not _is_index(call) or position != 1:
+    if call.span.construct is not Construct.ITEM or position != 1:
         return None
     argument = call.args[position]
     place = Label(use_of(argument, call.span) or argument.span, f"this is {show(actual)}")
     cast = _argument_cast(argument, call, actual, wanted)
     what = f"an index of a list is an integer, not {show(actual)}"
     return OperatorMismatch(call.span, what, (place,), None, cast)
-
-
-def _is_index(call: Call) -> bool:
-    """Return whether a call is what `xs[i]` of a list is read as."""
-    return call.span.construct is Construct.ITEM
 
 
 def _called(call: Call, declared: Function | None) -> str:
@@ -293,11 +288,6 @@ def _called(call: Call, declared: Function | None) -> str:
     if isinstance(call.callee, Var | GlobalVar):
         return call.callee.name.removeprefix(PRELUDE)
     return "this function"
-
-
-def _passed_role(call: Call, position: int) -> str:
-    """Return as what a function that is passed takes an argument: its parameters have no names."""
-    return "" if len(call.args) == 1 else f" as argument {position + 1}"
 
 
 def _teller(declared: Function, position: int) -> int | None:

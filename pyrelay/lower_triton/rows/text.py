@@ -51,7 +51,7 @@ class RowText:
         self.row_inside: Final = row_inside if self.has_rows else None
         # A row that is one block may have no elements, which are a multiple of every size.
         is_full = fills(configs, ALONG, plan.reduced) and (
-            is_looped or plan.reduced in _along(configs)
+            is_looped or plan.reduced in [Dim.of(dict(c.constants).get(ALONG, 0)) for c in configs]
         )
         self.along_inside: Final = None if is_full else "along_inside"
         row = Axis(KEPT, "row", self.row_inside, is_one=not self.has_rows)
@@ -136,7 +136,3 @@ class RowText:
     def finish(self, *more: tuple[Tiles, ...]) -> Kernel:
         """Return the kernel; `more` are further axes of its grid."""
         return self.kernel.finish(self.outer.lines, ((self.row_tiles,), *more), self._configs)
-
-
-def _along(configs: tuple[Config, ...]) -> list[Dim]:
-    return [Dim.of(dict(c.constants).get(ALONG, 0)) for c in configs]

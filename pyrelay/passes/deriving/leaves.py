@@ -132,7 +132,7 @@ class Leaves:
                 self._data[general] = None
                 continue
             name = self._store.data_name(f"{general.name}_ct")
-            params = tuple(DimVar(f"dim_{i}") for i in range(_dim_count(general)))
+            params = tuple(DimVar(f"dim_{i}") for i in range(len(skeleton(general)[1])))
             span = self._store.adts[general.name].span
             zero = self._store.data_name(f"{name}_zero")
             # The name is enough for the fields of the others; constructors follow below.
@@ -265,7 +265,3 @@ def _floats(ty: AdtType) -> AdtType:
     found = map_type(ty, plain, lambda d: d)
     assert isinstance(found, AdtType)
     return found
-
-
-def _dim_count(general: AdtType) -> int:
-    return len(skeleton(general)[1])

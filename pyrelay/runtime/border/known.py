@@ -136,9 +136,5 @@ def _whole(value: Any, plan: Elements, schema: Schema, device: torch.device) -> 
         if len(value) + len(leaves) + sum(len(seen) for _, seen in lists) <= _MOST:
             plan.last.set(value, known)
     elif isinstance(plan.inner, Data):
-        plan.last.has_large = _instances(met) > _LARGE * len(value)
+        plan.last.has_large = sum(map(len, met.instances.values())) > _LARGE * len(value)
     return known
-
-
-def _instances(met: Plain) -> int:
-    return sum(map(len, met.instances.values()))

@@ -376,7 +376,7 @@ class Runner(Inspected):
             check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
         values = (v for v in args.values if isinstance(v, _OF_MODELS))
-        explicit = [None if v == () else _use(_one(v)) for v in values]
+        explicit = [None if v == () else _use(v[0] if isinstance(v, Models) else v) for v in values]
         made = translated(self._function, statics, implicit, explicit, self._varying, types)
         made = at(made, args.ranks)
         return made if self._fixing is None else self._fixing.applied(made)
@@ -466,11 +466,6 @@ def _gradient_reader(program: Program) -> Reader | None:
 def _checked(program: Program) -> Report:
     _ = program.derived
     return Report(program.warnings)
-
-
-def _one(value: ParameterSource | TensorRecord | Models) -> ParameterSource | TensorRecord:
-    """Return a model, or the first in a list of models, which are alike."""
-    return value[0] if isinstance(value, Models) else value
 
 
 def _mode(source: ParameterSource | TensorRecord) -> Mode:

@@ -61,7 +61,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         None
         if v is None
         else v
-        if _is_number(v)
+        if isinstance(v, int | float | bool)
         else builder.value(Var("x", _type(op, v), span=NOWHERE))
         for v in operands
     ]
@@ -110,10 +110,6 @@ def _no_size(dim: Dim) -> int:
     found = dim.constant
     assert found is not None, "the shapes of a script's tensors are numbers"
     return found
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | bool)
 
 
 def _type(op: Op, value: Any) -> Type:

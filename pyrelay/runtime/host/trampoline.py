@@ -63,7 +63,7 @@ class DeepFunction:
     __slots__ = ("plain", "steps")
 
     def __init__(self, plain: Callable[..., Any] | None, steps: Callable[..., HostSteps]) -> None:
-        self.plain: Final = _plain_of(steps) if plain is None else plain
+        self.plain: Final = (lambda *args: run_steps(steps(*args[:-1]))) if plain is None else plain
         self.steps: Final = steps
 
     def __call__(self, *args: Any) -> Any:
@@ -84,7 +84,3 @@ def deep_function(function: Callable[..., Any]) -> DeepFunction:
         yield  # makes this a generator
 
     return DeepFunction(plain, steps)
-
-
-def _plain_of(steps: Callable[..., HostSteps]) -> Callable[..., Any]:
-    return lambda *args: run_steps(steps(*args[:-1]))

@@ -138,7 +138,7 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Subscript]:
     """Translate what stands between the brackets."""
     entries: list[tuple[Any, ...]] = []
     indices: list[Expr] = []
-    for part in _parts(node):
+    for part in node.elts if isinstance(node, ast.Tuple) else [node]:
         bounds = _slice(cx, part)
         match part:
             case _ if bounds is not None:
@@ -152,10 +152,6 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Subscript]:
                 entries.append(("int", len(indices)))
                 indices.append((yield cx.expression(part)))
     return Subscript(tuple(indices), tuple(entries))
-
-
-def _parts(node: ast.expr) -> Sequence[ast.expr]:
-    return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _slice(cx: Context, node: ast.expr) -> tuple[ast.expr | None, ...] | None:

@@ -252,16 +252,12 @@ def _definitions(cx: Context, at: Cursor, code: Code) -> Steps[Cursor | None]:
         stmt = after.body[after.place]
         if not isinstance(stmt, ast.FunctionDef):
             break
-        if group and not _reads_any(group, stmt.name):
+        if group and not any(stmt.name in reads(f) for f in group):
             break
         group.append(stmt)
         after = following(after)
     yield _define(cx, group, code)
     return after
-
-
-def _reads_any(group: list[ast.FunctionDef], name: str) -> bool:
-    return any(name in reads(f) for f in group)
 
 
 def _define(cx: Context, group: list[ast.FunctionDef], code: Code) -> Steps[None]:

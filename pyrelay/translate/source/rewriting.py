@@ -61,11 +61,6 @@ def _is_decorated(node: ast.AST) -> bool:
     )
 
 
-def _is_taken(node: ast.AST) -> bool:
-    """Return whether an expression becomes a statement of its own."""
-    return is_pop(node) or isinstance(node, ast.NamedExpr)
-
-
 Part: TypeAlias = "tuple[str, int | None, ast.expr]"
 """A part of an expression: the field of its node, the place in it if it is a list, and itself."""
 
@@ -319,7 +314,7 @@ def _has_taken(node: ast.AST) -> bool:
     pending = [node]
     while pending:
         current = pending.pop()
-        if _is_taken(current):
+        if is_pop(current) or isinstance(current, ast.NamedExpr):
             return True
         if isinstance(current, ast.expr):
             pending += (part for _, _, part in _parts(current))
