@@ -21,7 +21,7 @@ from .program.derived import derived_signature
 from .program.described import Described
 from .program.environment import Static
 from .program.models import Instance
-from .program.program import Program
+from .program.program import SourceProgram
 from .program.signature import Signature
 from .source.definition import (
     Definition,
@@ -35,7 +35,7 @@ from .types.annotation import NotData, type_names
 
 
 def specialised(
-    program: Program,
+    program: SourceProgram,
     base: str,
     functions: dict[str, Function],
     signature: Signature,
@@ -108,7 +108,7 @@ def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:
 
 
 def derived(
-    program: Program,
+    program: SourceProgram,
     entry: DerivedFunction,
     signature: Signature,
     base: str,
@@ -159,7 +159,7 @@ def _without(
 
 
 def instantiation(
-    program: Program, definition: Definition, types: Mapping[str, Described]
+    program: SourceProgram, definition: Definition, types: Mapping[str, Described]
 ) -> Substitution:
     """Return the types that type parameters of the entry stand for. Raises CheckError."""
     span, seen = definition.source.head, program.scope(definition).namespace()
@@ -170,7 +170,7 @@ def instantiation(
 
 
 def instantiated(
-    program: Program, base: str, functions: dict[str, Function], known: Substitution
+    program: SourceProgram, base: str, functions: dict[str, Function], known: Substitution
 ) -> tuple[str, dict[str, Function]]:
     """Add the entry for the types known; return its name and all functions."""
     original = functions[base]

@@ -51,7 +51,7 @@ from .program.models import (
     params_type,
     state_type,
 )
-from .program.program import ModelVar, Program
+from .program.program import ModelVar, SourceProgram
 from .program.signature import Parameter, Signature
 from .program.streams import stream_of
 from .source.definition import (
@@ -165,7 +165,7 @@ def translate(
 
 
 def _put_around(
-    program: Program,
+    program: SourceProgram,
     entry: Definition | DerivedFunction,
     given: _Given,
     types: Mapping[str, Described],
@@ -214,9 +214,9 @@ class _Given:
 
 def _translated(
     given: _Given, *, is_debugged: bool
-) -> tuple[Program, Instance, dict[Instance, ModelSpec]]:
+) -> tuple[SourceProgram, Instance, dict[Instance, ModelSpec]]:
     """Translate everything. Raises CheckError."""
-    program = Program(
+    program = SourceProgram(
         find_requirements, _translate_instance, given.varying, is_debugged=is_debugged
     )
     try:
@@ -233,7 +233,7 @@ def _translated(
     return program, instance, specs
 
 
-def _specs(program: Program) -> dict[Instance, ModelSpec]:
+def _specs(program: SourceProgram) -> dict[Instance, ModelSpec]:
     """Return the trees of all models that the program holds, translating the models they need."""
     found: dict[Instance, ModelSpec] = {}
     done = 0
@@ -246,7 +246,7 @@ def _specs(program: Program) -> dict[Instance, ModelSpec]:
     return found
 
 
-def _entry_instance(program: Program, given: _Given) -> Instance:
+def _entry_instance(program: SourceProgram, given: _Given) -> Instance:
     definition = given.definition
     signature = program.signature(definition)
     uses = {u.definition: u for u in given.implicit}
@@ -283,7 +283,7 @@ def _stand_ins(signature: Signature) -> dict[str, StaticValue]:
 
 
 def _model_instance(
-    program: Program, parameter: Parameter, use: ModelUse | None
+    program: SourceProgram, parameter: Parameter, use: ModelUse | None
 ) -> Instance | None:
     """Return the model that a parameter holds: the one passed, or the one its annotation names."""
     named = annotated_definition(parameter.of)
@@ -296,7 +296,7 @@ def _model_instance(
     return Instance(use.definition, statics, use.training, frozen=use.frozen)
 
 
-def _translate_instance(program: Program, instance: Instance) -> None:
+def _translate_instance(program: SourceProgram, instance: Instance) -> None:
     """Translate one function into the program."""
     definition = instance.definition
     name = program.function_name(instance)
@@ -332,7 +332,7 @@ def _body(cx: Context) -> Steps[Expr]:
     return own_class(cx, owner, first, lambda: function_body(cx, node))
 
 
-def _context(program: Program, instance: Instance) -> Context:
+def _context(program: SourceProgram, instance: Instance) -> Context:
     definition = instance.definition
     node, scope = definition.source.node, program.scope(definition)
     signature = program.signature(definition)
@@ -449,7 +449,7 @@ def _tied_records(cx: Context) -> list[Binding]:
 
 
 def _typed(
-    program: Program, functions: Mapping[str, Function], specs: Mapping[Instance, ModelSpec]
+    program: SourceProgram, functions: Mapping[str, Function], specs: Mapping[Instance, ModelSpec]
 ) -> dict[str, Function]:
     """Return the functions with the types of all parameters that hold models filled in."""
     changed: dict[str, dict[Var, Var]] = {}
@@ -459,7 +459,7 @@ def _typed(
     return {n: replace_params(f, changed.get(n, {})) for n, f in functions.items()}
 
 
-def _type_of(program: Program, variable: ModelVar, spec: ModelSpec) -> Type:
+def _type_of(program: SourceProgram, variable: ModelVar, spec: ModelSpec) -> Type:
     match variable.part:
         case "params":
             return params_type(spec)
@@ -473,7 +473,7 @@ def _type_of(program: Program, variable: ModelVar, spec: ModelSpec) -> Type:
             return AdtType(LIST, (ty,)) if part == "models" else ty
 
 
-def _mention_passed(program: Program, instance: Instance, given: _Given) -> None:
+def _mention_passed(program: SourceProgram, instance: Instance, given: _Given) -> None:
     """Translate the relay functions that are passed to the entry."""
     cx = _context(program, instance) if given.functions else None
     spans = {p.name: p.span for p in program.signature(given.definition).values}

@@ -40,14 +40,14 @@ from .closures import (
 from .units import change
 
 if TYPE_CHECKING:
-    from .program import Program
+    from .program import FirstOrderProgram
 
 
 @final
 class Caller:
     """The operations on function values in one instance."""
 
-    def __init__(self, program: Program, instance: Instance) -> None:
+    def __init__(self, program: FirstOrderProgram, instance: Instance) -> None:
         self._program: Final = program
         self._instance: Final = instance
 

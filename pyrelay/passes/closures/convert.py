@@ -46,14 +46,14 @@ from .calls import Caller
 from .closures import Instance, NotFirstOrder, Value
 
 if TYPE_CHECKING:
-    from .program import Program
+    from .program import FirstOrderProgram
 
 
 @final
 class Converter:
     """Makes the function of an instance."""
 
-    def __init__(self, program: Program, instance: Instance, source: Function) -> None:
+    def __init__(self, program: FirstOrderProgram, instance: Instance, source: Function) -> None:
         self._instance: Final = instance
         self._source: Final = source
         self._table: Final = program.table

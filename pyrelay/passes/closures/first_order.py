@@ -25,7 +25,7 @@ from ..base import Context, Pass
 from .calls import Caller
 from .closures import Closure, FunctionData, Instance, NotFirstOrder, Target
 from .convert import Converter
-from .program import Program
+from .program import FirstOrderProgram
 from .units import Unit
 
 
@@ -36,7 +36,7 @@ def first_order(module: Module, entry: str) -> Module:
     is specialised to functions it is passed, so the result may be laid over the module. Raises
     NotFirstOrder if functions come from outside, through the parameters of `entry`.
     """
-    program = Program(module, entry)
+    program = FirstOrderProgram(module, entry)
     return Module(_functions(program, entry), program.table.definitions())
 
 
@@ -54,7 +54,7 @@ class FirstOrder(Pass):
         return first_order(module, context.entry)
 
 
-def _functions(program: Program, entry: str) -> dict[str, Function]:
+def _functions(program: FirstOrderProgram, entry: str) -> dict[str, Function]:
     """Return all functions that `entry` reaches, itself first."""
     unit = program.global_unit(entry)
     _check_entry(program, unit)
@@ -72,7 +72,7 @@ def _functions(program: Program, entry: str) -> dict[str, Function]:
             return {**made, **{a.name: a.function() for a in applied.values()}}
 
 
-def _check_entry(program: Program, unit: Unit) -> None:
+def _check_entry(program: FirstOrderProgram, unit: Unit) -> None:
     function = unit.function
     if any(isinstance(p, TypeVar) for p in unit.type_params):
         raise NotFirstOrder(f"`{unit.name}` has type variables", function.span)
@@ -86,7 +86,7 @@ def _check_entry(program: Program, unit: Unit) -> None:
 class _Apply:
     """The function that calls what a piece of function data stands for, in the making."""
 
-    def __init__(self, program: Program, data: FunctionData, name: str) -> None:
+    def __init__(self, program: FirstOrderProgram, data: FunctionData, name: str) -> None:
         self.name: Final = name
         self._program: Final = program
         self._data: Final = data

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @final
-class Program:
+class FirstOrderProgram:
     """A first-order program in the making."""
 
     def __init__(self, module: Module, entry: str) -> None:

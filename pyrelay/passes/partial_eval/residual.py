@@ -63,7 +63,7 @@ class Hole:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Assembled:
     """A value to be made of parts that branches give."""
 
     constructor: Constructor | None
@@ -72,7 +72,7 @@ class Frame:
     span: Span
 
 
-Joined: TypeAlias = "Value | Hole | Frame"
+Joined: TypeAlias = "Value | Hole | Assembled"
 """A value after branches: equal in all of them, different, or made alike of such values."""
 
 
@@ -254,14 +254,14 @@ class Residual:
         for index, part_type in enumerate(types):
             parts = [v.fields[index] if isinstance(v, Made) else None for v in values]
             fields.append((yield self.joined(parts, part_type, span, found)))
-        return Frame(first.constructor, ty, tuple(fields), span)
+        return Assembled(first.constructor, ty, tuple(fields), span)
 
     def rebuilt(self, joined: Joined, code: BlockBuilder) -> Steps[Value]:
         """Emit a value after branches, its holes bound."""
         match joined:
             case Hole(var):
                 return self.value(var)
-            case Frame(constructor, ty, parts, span):
+            case Assembled(constructor, ty, parts, span):
                 fields: list[Value] = []
                 for part in parts:
                     value = yield self.rebuilt(part, code)

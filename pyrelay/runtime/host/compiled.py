@@ -32,7 +32,7 @@ from .debugging import show_globals, source_names
 from .deep import find_deep
 from .names import NO_NAMES
 from .pool import Pool
-from .program import Program
+from .program import HostProgram
 from .trampoline import DEPTH, DeepFunction, deep_function
 
 _Context: TypeAlias = Callable[[], AbstractContextManager[object]]
@@ -66,7 +66,7 @@ def compile_module(
     deep_values = find_deep(plan)
     pool = Pool(device)
     layout = DataLayout(module, representations, pool)
-    program = Program(plan, pool, layout, deep_values=deep_values)
+    program = HostProgram(plan, pool, layout, deep_values=deep_values)
     compiled = CompiledProgram(program, plan.entry, gives_fresh=gives_fresh, is_bare=is_bare)
     for planned in plan.by_global.values():
         function = planned.function
@@ -93,7 +93,7 @@ class CompiledProgram:
     """
 
     def __init__(
-        self, program: Program, entry: Planned, *, gives_fresh: bool, is_bare: bool
+        self, program: HostProgram, entry: Planned, *, gives_fresh: bool, is_bare: bool
     ) -> None:
         self.gives_fresh: Final = gives_fresh
         self.is_bare: Final = is_bare

@@ -17,7 +17,7 @@ from .pool import Pool
 
 
 @final
-class Program:
+class HostProgram:
     """The plan, the globals, and the names of global functions. `deep_values` says whether calls
     of function values may recurse."""
 

@@ -37,7 +37,7 @@ from .exits import Exit
 from .frame import Frame, Mode, Statements
 from .liveness import Liveness, Region, holds_tensors
 from .names import NO_NAMES, Identifiers
-from .program import Program
+from .program import HostProgram
 from .sizes import Sizes
 from .trampoline import deep_function
 
@@ -46,7 +46,7 @@ class Writer(Statements, ABC):
     """Writes the Python functions of one global function; the context of the calls in them."""
 
     def __init__(
-        self, program: Program, home: Planned, shown: Mapping[str, Var | None] = NO_NAMES
+        self, program: HostProgram, home: Planned, shown: Mapping[str, Var | None] = NO_NAMES
     ) -> None:
         """`shown` are the names of the source that a debugger shows (`Identifiers`)."""
         names = Identifiers(program.function_names(), shown)

@@ -247,7 +247,7 @@ class LoopEnds:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Enclosing:
     """The function and the loop around statements."""
 
     flow: Flow

@@ -12,7 +12,7 @@ from ...diagnostics.source import Span
 from ...ir.expr import Binding, Expr, Flavour, LetBlock, Var
 from ...ir.traverse import Steps
 from ..blocks.assumptions import know
-from ..blocks.blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, cursor
+from ..blocks.blocks import Arrivals, Before, CallWith, Code, Cursor, Enclosing, Give, cursor
 from ..blocks.cases import Arm, match_cases
 from ..blocks.conditions import branch
 from ..program.context import Context
@@ -20,21 +20,23 @@ from ..program.environment import Unbound
 from ..source.flow import Branching, bodies
 from .loops import Block, bind_joined, head_span, join_function
 
-Straight: TypeAlias = Callable[[Context, Cursor | None, Code, Frame], Steps[None]]
+Straight: TypeAlias = Callable[[Context, Cursor | None, Code, Enclosing], Steps[None]]
 """Translates statements that control never leaves, adding to bindings."""
 
 
-def join(cx: Context, stmt: Branching, code: Code, frame: Frame, straight: Straight) -> Steps[None]:
+def join(
+    cx: Context, stmt: Branching, code: Code, enclosing: Enclosing, straight: Straight
+) -> Steps[None]:
     """Translate a branch after which control goes on, and bind the names that are read later."""
-    names = frame.flow.joined(stmt)
+    names = enclosing.flow.joined(stmt)
     span = head_span(cx, stmt)
-    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
+    before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
     ends = [Give(names, Arrivals(before=before)) for _ in bodies(stmt)]
 
     def arm(body: Sequence[ast.stmt], end: Give) -> Arm:
         def translate() -> Steps[Expr]:
             inside = Code()
-            yield straight(cx, cursor(body), inside, replace(frame, end=end))
+            yield straight(cx, cursor(body), inside, replace(enclosing, end=end))
             cx.uses = []  # names are joined where they are assigned
             return inside.close(end.finish(cx, span))
 
@@ -51,28 +53,28 @@ def join(cx: Context, stmt: Branching, code: Code, frame: Frame, straight: Strai
 
 
 def leave(
-    cx: Context, stmt: Branching, rest: Cursor | None, frame: Frame, block: Block
+    cx: Context, stmt: Branching, rest: Cursor | None, enclosing: Enclosing, block: Block
 ) -> Steps[Expr]:
     """Translate a branch that may leave what is around it, together with all that follows."""
     span = head_span(cx, stmt)
-    frame = replace(frame, place=span)
-    if rest is None or not frame.flow.falls_through(stmt):
-        arms = [_arm(cx, cursor(body, rest), frame, block) for body in bodies(stmt)]
+    enclosing = replace(enclosing, place=span)
+    if rest is None or not enclosing.flow.falls_through(stmt):
+        arms = [_arm(cx, cursor(body, rest), enclosing, block) for body in bodies(stmt)]
         return (yield _ways(cx, stmt, arms, span))
     # Several ways may go on: what follows becomes a function that all of them call.
     after = Var("after_match" if isinstance(stmt, ast.Match) else "after_if", span=span)
-    names = frame.flow.joined(stmt)
-    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
+    names = enclosing.flow.joined(stmt)
+    before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
     ends = [CallWith(after, names, (), Arrivals(before=before)) for _ in bodies(stmt)]
     arms = [
-        _arm(cx, cursor(body), replace(frame, end=end), block)
+        _arm(cx, cursor(body), replace(enclosing, end=end), block)
         for body, end in zip(bodies(stmt), ends, strict=True)
     ]
     whole = yield _ways(cx, stmt, arms, span)
     arrivals = [e.arrivals for e in ends]
     every = CallWith(after, names, (), _joined(arrivals))
     why = _one_way(stmt, span, arrivals)
-    joined = yield join_function(cx, every, rest, frame, block, (why, _tested(stmt)))
+    joined = yield join_function(cx, every, rest, enclosing, block, (why, _tested(stmt)))
     return LetBlock((Binding(after, joined),), whole, Flavour.REC, span=span)
 
 
@@ -128,10 +130,10 @@ def _one_way(stmt: Branching, span: Span, arrivals: Sequence[Arrivals]) -> Calla
     return why
 
 
-def _arm(cx: Context, at: Cursor | None, frame: Frame, block: Block) -> Arm:
+def _arm(cx: Context, at: Cursor | None, enclosing: Enclosing, block: Block) -> Arm:
     def translate() -> Steps[Expr]:
         layers, statics = cx.layers, dict(cx.statics)
-        found = yield block(cx, at, frame)
+        found = yield block(cx, at, enclosing)
         cx.layers = layers
         cx.statics.clear()
         cx.statics.update(statics)

@@ -21,7 +21,17 @@ from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, AdtType, Type
 from ...prelude.library import OPTION
 from ..blocks.assumptions import know
-from ..blocks.blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
+from ..blocks.blocks import (
+    Arrivals,
+    Before,
+    CallWith,
+    Code,
+    Cursor,
+    Enclosing,
+    Give,
+    LoopEnds,
+    cursor,
+)
 from ..blocks.conditions import branch, inside
 from ..blocks.iteration import Counts, Iteration, counting, read_iteration
 from ..blocks.list_append import hold_elements_of
@@ -35,7 +45,7 @@ from ..program.environment import Bound, Holder, Unbound
 from ..source.flow import has_break, names_of
 
 Loop: TypeAlias = ast.For | ast.While
-Block: TypeAlias = Callable[[Context, Cursor | None, Frame], Steps[Expr]]
+Block: TypeAlias = Callable[[Context, Cursor | None, Enclosing], Steps[Expr]]
 """Translates statements from a place on."""
 
 
@@ -53,17 +63,17 @@ class _Head:
     initial: tuple[Expr, ...]
 
 
-def loop(cx: Context, stmt: Loop, code: Code, frame: Frame, block: Block) -> Steps[None]:
+def loop(cx: Context, stmt: Loop, code: Code, enclosing: Enclosing, block: Block) -> Steps[None]:
     """Translate a loop that no `return` leaves, and bind the names that are read after it."""
-    head = yield _head(cx, stmt, code, frame)
-    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
-    leave = Give(frame.flow.joined(stmt), Arrivals(before=before))
+    head = yield _head(cx, stmt, code, enclosing)
+    before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
+    leave = Give(enclosing.flow.joined(stmt), Arrivals(before=before))
 
     def exit_() -> Steps[Expr]:
         yield from ()
         return leave.finish(cx, head.span)
 
-    function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
+    function = yield _function(cx, head, replace(enclosing, end=leave), block, exit_)
     code.define([Binding(head.function, function)])
     call = Call(head.function, head.initial, span=head.span)
     bind_joined(cx, leave.names, leave.arrivals, call, code, _no_round(cx, stmt))
@@ -71,37 +81,37 @@ def loop(cx: Context, stmt: Loop, code: Code, frame: Frame, block: Block) -> Ste
 
 
 def tail_loop(
-    cx: Context, stmt: Loop, code: Code, frame: Frame, rest: Cursor | None, block: Block
+    cx: Context, stmt: Loop, code: Code, enclosing: Enclosing, rest: Cursor | None, block: Block
 ) -> Steps[Expr]:
     """Translate a loop with a `return` inside together with all that follows it."""
-    head = yield _head(cx, stmt, code, frame)
+    head = yield _head(cx, stmt, code, enclosing)
     if rest is None:
 
         def at_end() -> Steps[Expr]:
             yield from ()
-            return frame.end.finish(cx, head.span)
+            return enclosing.end.finish(cx, head.span)
 
-        function = yield _function(cx, head, frame, block, at_end)
+        function = yield _function(cx, head, enclosing, block, at_end)
         return _closed(head, function)
     if not has_break(stmt.body):
 
         def go_on() -> Steps[Expr]:
-            _forget(cx, head, frame.flow.joined(stmt))
-            return (yield block(cx, rest, frame))
+            _forget(cx, head, enclosing.flow.joined(stmt))
+            return (yield block(cx, rest, enclosing))
 
-        function = yield _function(cx, head, frame, block, go_on)
+        function = yield _function(cx, head, enclosing, block, go_on)
         return _closed(head, function)
     after = Var("after_loop", span=head.span)
-    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
-    leave = CallWith(after, frame.flow.joined(stmt), (), Arrivals(before=before))
+    before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
+    leave = CallWith(after, enclosing.flow.joined(stmt), (), Arrivals(before=before))
 
     def exit_() -> Steps[Expr]:
         yield from ()
         return leave.finish(cx, head.span)
 
-    function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
+    function = yield _function(cx, head, replace(enclosing, end=leave), block, exit_)
     why = (_no_round(cx, stmt), _deciding(stmt))
-    joined = yield join_function(cx, leave, rest, frame, block, why)
+    joined = yield join_function(cx, leave, rest, enclosing, block, why)
     return LetBlock((Binding(after, joined),), _closed(head, function), Flavour.REC, span=head.span)
 
 
@@ -119,7 +129,7 @@ def join_function(
     cx: Context,
     end: CallWith,
     rest: Cursor,
-    frame: Frame,
+    enclosing: Enclosing,
     block: Block,
     head: tuple[Callable[[str], Unbound], ast.expr],
 ) -> Steps[Function]:
@@ -134,7 +144,7 @@ def join_function(
         cx.env.set(name, why(name) if missing else end.arrivals.entry(name, var))
     code = Code()
     know(cx, end.arrivals.agreed, place, code)
-    body = code.close((yield block(cx, rest, frame)))
+    body = code.close((yield block(cx, rest, enclosing)))
     cx.env.undo(mark)
     return Function(params, body, name=end.function.name, span=span)
 
@@ -178,7 +188,7 @@ def head_span(cx: Context, stmt: ast.stmt) -> Span:
     return Span(span.file, span.start, span.start + len(line))
 
 
-def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
+def _head(cx: Context, stmt: Loop, code: Code, enclosing: Enclosing) -> Steps[_Head]:
     span = head_span(cx, stmt)
     counts: Counts | None = None
     kind = "while_loop"
@@ -186,7 +196,7 @@ def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
         kind = "for_loop"
         hold_elements_of(cx, stmt.iter)
         counts = counting((yield read_iteration(cx, stmt.iter, code)), cx.span(stmt.target), span)
-    names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
+    names = tuple(n for n in enclosing.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
     initial = Arrivals().values(cx, names, span)
     params = tuple(Var(n, _optional(cx, n), span=span) for n in names)
     if counts is not None:
@@ -198,14 +208,14 @@ def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
 def _function(
     cx: Context,
     head: _Head,
-    frame: Frame,
+    enclosing: Enclosing,
     block: Block,
     exit_: Callable[[], Steps[Expr]],
 ) -> Steps[Function]:
     """Translate the rounds of a loop; `exit_` gives what follows when its condition fails, in the
     scope of the parameters."""
     mark = cx.env.mark()
-    _enter(cx, head, frame)
+    _enter(cx, head, enclosing)
     counts = head.counts
     again = CallWith(head.function, head.names, () if counts is None else counts.steps)
 
@@ -216,11 +226,11 @@ def _function(
             note_elements(cx, head.stmt.target, head.stmt.iter)
             _note_view(cx, head.stmt)
             _note_outside(cx, head.stmt, counts.iteration)
-        ends = LoopEnds(leave=frame.end, again=again)
+        ends = LoopEnds(leave=enclosing.end, again=again)
         rounds, carried = cx.rounds, cx.carried
-        cx.rounds = {**rounds, **dict.fromkeys(frame.flow.assigned[head.stmt], head.span)}
+        cx.rounds = {**rounds, **dict.fromkeys(enclosing.flow.assigned[head.stmt], head.span)}
         cx.carried = carried.union(head.names)
-        body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
+        body = yield block(cx, cursor(head.stmt.body), replace(enclosing, end=again, loop=ends))
         cx.rounds, cx.carried = rounds, carried
         return code.close(body)
 
@@ -241,7 +251,7 @@ def _optional(cx: Context, name: str) -> Type | None:
     return declared if is_optional(declared) else None
 
 
-def _enter(cx: Context, head: _Head, frame: Frame) -> None:
+def _enter(cx: Context, head: _Head, enclosing: Enclosing) -> None:
     """Make the names that the loop assigns stand for what a round finds."""
     aliased = aliased_in_loop(cx, head.stmt.body) if cx.writes_items else {}
     kept_lists = lists_aliased(cx, head.stmt.body)
@@ -250,7 +260,7 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
         over = {n.id: Holder(cx.span(n), why) for n in lists_in(cx, head.stmt.iter)}
         kept_lists = {**over, **kept_lists}
     params = dict(zip(head.names, head.params, strict=True))
-    for name in frame.flow.assigned[head.stmt]:
+    for name in enclosing.flow.assigned[head.stmt]:
         known = cx.env.find(name)
         if name in params and isinstance(known, Bound):
             holder = known.holder or kept_lists.get(name) or aliased.get(name)

@@ -16,7 +16,7 @@ from ...ir.traverse import Steps
 from ...operators.host.failing import check, fail
 from ...operators.host.text import stop
 from ..blocks.assumptions import assume
-from ..blocks.blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
+from ..blocks.blocks import Code, Copy, Cursor, Enclosing, FunctionEnd, cursor, following
 from ..blocks.closures import local_function, note_captures
 from ..blocks.conditions import condition, narrows, never
 from ..blocks.list_append import enter_grown
@@ -37,10 +37,10 @@ from .debugging import note_line, note_locals
 from .loops import head_span, loop, tail_loop
 
 
-def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
+def block(cx: Context, at: Cursor | None, enclosing: Enclosing) -> Steps[Expr]:
     """Translate the statements from a place on, and what follows their end."""
     code = Code()
-    span = frame.place
+    span = enclosing.place
     while at is not None:
         at = _unfold(cx, at)
         if at is None:
@@ -53,21 +53,21 @@ def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
         rest = following(at)
         match stmt:
             case _ if leaves(stmt):
-                return code.close((yield _leave(cx, stmt, frame)))
-            case ast.If() | ast.Match() if frame.flow.jumps(stmt):
-                return code.close((yield leave(cx, stmt, rest, frame, block)))
-            case ast.For() | ast.While() if frame.flow.returns(stmt):
-                whole = yield tail_loop(cx, stmt, code, frame, rest, block)
+                return code.close((yield _leave(cx, stmt, enclosing)))
+            case ast.If() | ast.Match() if enclosing.flow.jumps(stmt):
+                return code.close((yield leave(cx, stmt, rest, enclosing, block)))
+            case ast.For() | ast.While() if enclosing.flow.returns(stmt):
+                whole = yield tail_loop(cx, stmt, code, enclosing, rest, block)
                 return code.close(whole)
             case ast.FunctionDef():
                 at = yield _definitions(cx, at, code)
             case _:
-                yield statement(cx, stmt, code, frame)
+                yield statement(cx, stmt, code, enclosing)
                 at = rest
-    return code.close(frame.end.finish(cx, span))
+    return code.close(enclosing.end.finish(cx, span))
 
 
-def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[None]:
+def straight(cx: Context, at: Cursor | None, code: Code, enclosing: Enclosing) -> Steps[None]:
     """Translate statements that control never leaves, adding to the bindings."""
     while at is not None:
         at = _unfold(cx, at)
@@ -80,18 +80,18 @@ def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[
         if isinstance(stmt, ast.FunctionDef):
             at = yield _definitions(cx, at, code)
         else:
-            yield statement(cx, stmt, code, frame)
+            yield statement(cx, stmt, code, enclosing)
             at = following(at)
 
 
-def statement(cx: Context, stmt: ast.stmt, code: Code, frame: Frame) -> Steps[None]:
+def statement(cx: Context, stmt: ast.stmt, code: Code, enclosing: Enclosing) -> Steps[None]:
     """Translate one statement after which control goes on."""
     match stmt:
         case ast.If() | ast.Match():
-            yield join(cx, stmt, code, frame, straight)
+            yield join(cx, stmt, code, enclosing, straight)
             cx.assigned.clear()  # noted where they were assigned
         case ast.For() | ast.While():
-            yield loop(cx, stmt, code, frame, block)
+            yield loop(cx, stmt, code, enclosing, block)
             cx.assigned.clear()
         case _:
             translate = _SIMPLE.get(type(stmt))
@@ -199,29 +199,29 @@ def _enter_copy(cx: Context, copy: Copy) -> None:
 # Leaving a block.
 
 
-def _leave(cx: Context, stmt: ast.stmt, frame: Frame) -> Steps[Expr]:
+def _leave(cx: Context, stmt: ast.stmt, enclosing: Enclosing) -> Steps[Expr]:
     span = cx.span(stmt)
     match stmt:
         case ast.Return(value=value):
-            return (yield _return(cx, value, frame, span))
+            return (yield _return(cx, value, enclosing, span))
         case ast.Raise():
             return (yield _raise(cx, stmt))
         case ast.Expr():
             return (yield never(cx, stmt))
-        case _ if frame.loop is None:
+        case _ if enclosing.loop is None:
             return unit(span)  # in copies of layers, where leaving has been refused
         case ast.Break():
-            return frame.loop.leave.finish(cx, span)
+            return enclosing.loop.leave.finish(cx, span)
         case _:
-            return frame.loop.again.finish(cx, span)
+            return enclosing.loop.again.finish(cx, span)
 
 
-def _return(cx: Context, value: ast.expr | None, frame: Frame, span: Span) -> Steps[Expr]:
+def _return(cx: Context, value: ast.expr | None, enclosing: Enclosing, span: Span) -> Steps[Expr]:
     if value is not None:
         return (yield cx.expression(value))
-    if frame.returns is not None:
+    if enclosing.returns is not None:
         path = "this returns nothing"
-        return cx.refuse(MissingReturn(span, frame.function, frame.returns, path))
+        return cx.refuse(MissingReturn(span, enclosing.function, enclosing.returns, path))
     return unit(span)
 
 
@@ -305,13 +305,13 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
     if found is None and node.returns is not None and not _is_none(node.returns):
         returns = cx.span(node.returns)
     end = FunctionEnd(node.name, returns)
-    frame = Frame(flow, node.name, returns, end, head_span(cx, node))
+    enclosing = Enclosing(flow, node.name, returns, end, head_span(cx, node))
     code = Code()
     around = cx.node, cx.lists, cx.list_names
     lists = only_lists(cx, node)
     cx.node, cx.lists, cx.list_names = node, lists, lists | list_names(node.body)
     enter_grown(cx, node, code)
-    body = yield block(cx, cursor(node.body), frame)
+    body = yield block(cx, cursor(node.body), enclosing)
     cx.node, cx.lists, cx.list_names = around
     return code.close(body)
 

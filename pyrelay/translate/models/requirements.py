@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, final
 from ...dataclass import dataclass
 from ...ir.intrinsics import Intrinsic
 from ..program.families import methods_named
-from ..program.program import Program
+from ..program.program import SourceProgram
 from ..program.signature import Parameter
 from ..source.definition import (
     Definition,
@@ -62,7 +62,9 @@ class _Mention:
 _Needs: TypeAlias = dict[Definition | Implicit, dict[str, StaticValue]]
 
 
-def find_requirements(program: Program, definition: Definition) -> Mapping[Definition, _Needs]:
+def find_requirements(
+    program: SourceProgram, definition: Definition
+) -> Mapping[Definition, _Needs]:
     """Return what a function requires, and what all require that it reaches: the models, in order,
     with the static arguments of the first mention, and the implicit values."""
     mentions = _mentions_from(program, definition)
@@ -79,7 +81,9 @@ def find_requirements(program: Program, definition: Definition) -> Mapping[Defin
     return found
 
 
-def _mentions_from(program: Program, definition: Definition) -> dict[Definition, list[_Mention]]:
+def _mentions_from(
+    program: SourceProgram, definition: Definition
+) -> dict[Definition, list[_Mention]]:
     """Return the mentions of a function and of the functions that it reaches."""
     mentions: dict[Definition, list[_Mention]] = {}
     pending = [definition]
@@ -120,7 +124,7 @@ def _both(left: Supplied, right: Supplied) -> Supplied:
 class _Mentions:
     """Finds the mentions in one function."""
 
-    def __init__(self, program: Program, definition: Definition) -> None:
+    def __init__(self, program: SourceProgram, definition: Definition) -> None:
         self._program: Final = program
         self._choices: Final = () if definition.owner is None else definition.owner.choices
         self._scope: Final[Scope] = program.scope(definition)

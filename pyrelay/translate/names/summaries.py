@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, final
 from ...ir.traverse import Steps, run
 from ...ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
 from ..program.families import methods_named
-from ..program.program import Program
+from ..program.program import SourceProgram
 from ..source.definition import Definition, meaning
 from ..source.flow import (
     captures,
@@ -45,7 +45,7 @@ _State: TypeAlias = dict[str, Sharing]
 
 
 def units_called(
-    program: Program,
+    program: SourceProgram,
     definition: Definition,
     node: ast.Call,
     known: Any,
@@ -79,7 +79,7 @@ def called(unit: Unit, node: ast.Call, known: Any, found: Summary) -> Called:
     return Called(params[int(owner.takes_class) :], found, is_method and owner.takes_self)
 
 
-def summary(program: Program, unit: Unit) -> Summary:
+def summary(program: SourceProgram, unit: Unit) -> Summary:
     """Return the aliases between a function, its parameters and its captures."""
     known = program.summaries
     if unit in known:
@@ -103,7 +103,7 @@ class _Body:
     """The body of a function, with what its names share."""
 
     def __init__(
-        self, program: Program, unit: Unit, found: dict[Unit, Summary], units: list[Unit]
+        self, program: SourceProgram, unit: Unit, found: dict[Unit, Summary], units: list[Unit]
     ) -> None:
         self._program: Final = program
         self._unit: Final = unit

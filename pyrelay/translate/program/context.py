@@ -26,7 +26,7 @@ from ..source.scope import MISSING, Scope, nearest
 from ..types.annotation import AnnotationReader
 from .environment import Bound, Entry, Environment, Holder, LocalFunction, Static, Unbound
 from .models import Instance, Sites
-from .program import Program
+from .program import SourceProgram
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class KnownValues:
 class Context:
     """One function under translation."""
 
-    program: Program
+    program: SourceProgram
     instance: Instance
     walk: Callable[[Context, ast.expr], Steps[Expr]]
     """Translates an expression."""

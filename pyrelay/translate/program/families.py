@@ -12,7 +12,7 @@ from ..data.methods import Method, MethodKind, kind_of
 from ..source.definition import Definition
 from ..source.unions import Namespace, Union
 from ..types.annotation import NotData
-from .program import Program
+from .program import SourceProgram
 
 
 @final
@@ -30,7 +30,7 @@ class Family:
 
 
 def families(
-    program: Program, name: str, seen: Namespace, kinds: Container[MethodKind | None]
+    program: SourceProgram, name: str, seen: Namespace, kinds: Container[MethodKind | None]
 ) -> list[Family]:
     """Return the unions in sight that have methods of one name, of some kinds."""
     found: dict[object, Family] = {}
@@ -64,7 +64,7 @@ def _has_types(method: Method) -> bool:
     return all(n in args for n in names)
 
 
-def methods_named(program: Program, name: str, seen: Namespace) -> Iterator[Definition]:
+def methods_named(program: SourceProgram, name: str, seen: Namespace) -> Iterator[Definition]:
     """Return the methods of one name that a call may resolve to, of all unions in sight."""
     for family in families(program, name, seen, frozenset(MethodKind)):
         if is_translatable(family):

@@ -22,13 +22,13 @@ from ..source.definition import Definition, DefinitionKind, StaticValue, meaning
 from ..source.optimizers import OptimizerUse, is_optimizer
 from .context import Context, ModelParts, field_of
 from .models import Instance, SubSite
-from .program import Program, Requirements
+from .program import Requirements, SourceProgram
 
 Statics = tuple[tuple[str, StaticValue], ...]
 
 
 def complete_statics(
-    program: Program, definition: Definition, given: Mapping[str, Any], span: Span
+    program: SourceProgram, definition: Definition, given: Mapping[str, Any], span: Span
 ) -> Statics:
     """Return the values of all static parameters: those given, else the defaults."""
     signature = program.signature(definition)
@@ -59,7 +59,7 @@ def complete_statics(
     return tuple(found)
 
 
-def _default_optimizer(program: Program, value: Any) -> Any:
+def _default_optimizer(program: SourceProgram, value: Any) -> Any:
     return program.captured_optimizer(value, meaning(value)) if is_optimizer(value) else value
 
 

@@ -71,13 +71,13 @@ class _Later:
 
 
 @final
-class Program:
+class SourceProgram:
     """The functions of a program under translation, each translated once."""
 
     def __init__(
         self,
-        requirements: Callable[[Program, Definition], Mapping[Definition, Needs]],
-        translate: Callable[[Program, Instance], None],
+        requirements: Callable[[SourceProgram, Definition], Mapping[Definition, Needs]],
+        translate: Callable[[SourceProgram, Instance], None],
         varying: Collection[CapturedName] = (),
         *,
         is_debugged: bool = False,

@@ -10,11 +10,11 @@ from ...diagnostics.source import Span
 from ...ir.types import AdtType, Type, subtypes
 from ...operators.host.stream import STREAM_DATA, describe_element
 from ...prelude.library import library
-from .program import Program
+from .program import SourceProgram
 
 
 def stream_of(
-    program: Program, element: Type, known: Collection[str], span: Span
+    program: SourceProgram, element: Type, known: Collection[str], span: Span
 ) -> tuple[Any, ...]:
     """Return the description of what an iterable gives; elements that cannot be are reported.
 
