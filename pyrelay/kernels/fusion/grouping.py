@@ -43,7 +43,6 @@ from .fitting import (
 )
 from .nodes import (
     COMPUTED,
-    WRITES,
     Item,
     Role,
     has_bodies,
@@ -86,10 +85,8 @@ class Grouping:
         """The orders of what has bodies of its own, which may use anything."""
         self._first_write: Final[dict[Var, int]] = {}
         for position, item in enumerate(items):
-            if item.role in WRITES:
-                # What is made of a table is stored before the first of its rows changes.
-                first = position - (item.role is Role.ROWS)
-                self._first_write.setdefault(_target(item), first)
+            if item.role is Role.OVERWRITE:
+                self._first_write.setdefault(_target(item), position)
         for item in items:
             if item.role is Role.OPAQUE:
                 self._opaque(item)
@@ -270,7 +267,7 @@ class Grouping:
     def _effect_order(self, item: Item) -> int:
         """Return the order that an effect comes after: of other effects, and of what reads what it
         overwrites."""
-        if item.role not in WRITES:
+        if item.role is not Role.OVERWRITE:
             return 0
         readers = (
             c.final for v in _around(_target(item), self.bindings) for c in self._readers.get(v, ())
@@ -382,7 +379,7 @@ class Grouping:
                 self._products[leaf] = item, cluster
             if item.role is Role.PRODUCT or product(shape_of(type_of(leaf))) == count:
                 self._siblings[leaf, key] = cluster
-        if item.role in WRITES:
+        if item.role is Role.OVERWRITE:
             self._overwrites(_target(item), cluster)
 
     def _take_reduction(self, item: Item, cluster: Cluster, look: Look) -> None:
@@ -443,27 +440,9 @@ class Grouping:
                 continue
             if gathered is not None and cluster.calls + gathered.calls <= MOST_CALLS:
                 is_one = _count(gathered) == _count(cluster) and gathered.kind is Kind.POINTWISE
-                if not is_one and not all(map(self._has_updates_apart, (gathered, cluster))):
-                    continue
                 cluster.kind = Kind.POINTWISE if is_one else Kind.UPDATES
                 cluster.absorb(gathered)
             gathered = cluster
-
-    def _has_updates_apart(self, cluster: Cluster) -> bool:
-        """Return whether no parameter that a group overwrites is read for another one, which a
-        pass of its own would find changed."""
-        for member in cluster.members:
-            others = cluster.writes - {_target(member)} if member.role is Role.OVERWRITE else set()
-            seen: set[Var] = set()
-            pending = [*mentioned(member.value)] if others else []
-            while pending:
-                var = pending.pop()
-                if var in others:
-                    return False
-                if var not in seen and not (self.is_leaf(var) and self.home_of(var) is not cluster):
-                    seen.add(var)
-                    pending += mentioned(self.bindings[var])
-        return True
 
     def _is_end(self, cluster: Cluster) -> bool:
         """Return whether nothing uses what is computed in a group."""
