@@ -22,13 +22,6 @@ def grown(x: Tensor[float64, (N,)], w: Tensor[float64, (N,)]):
     return y, x * w
 
 
-def grown_in_torch(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    y = x
-    while y.sum() < 100.0:
-        y = y * y * w + 1.0
-    return y, x * w
-
-
 def _leaves() -> tuple[torch.Tensor, torch.Tensor]:
     x = torch.tensor([0.3, 0.7, 0.9], dtype=torch.float64, requires_grad=True)
     w = torch.tensor([1.1, 0.8, 1.3], dtype=torch.float64, requires_grad=True)
@@ -48,7 +41,7 @@ def test_three_orders_agree_with_torch() -> None:
         (second,) = torch.autograd.grad(first.pow(2).sum(), w, create_graph=True)
         return [first, second, *torch.autograd.grad(second.sum(), (x, w))]
 
-    torch.testing.assert_close(third(grown), third(grown_in_torch))
+    torch.testing.assert_close(third(grown), third(grown.__wrapped__))
 
 
 @relay
