@@ -10,8 +10,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Final
 
+from .piecewise import piecewise
 from .polynomials import Coefficients, horner, with_constants
 from .storage import FLOATS
+from .targets import AVX512
 from .text import Body, Definition, Instance
 
 # (sin(r) / r - 1) / r**2 and (cos(r) - 1 + r**2 / 2) / r**4, in r**2
@@ -258,8 +260,10 @@ def _filled(text: str) -> Body:
 
 
 def _erf(instance: Instance) -> str:
-    """Return erf as a quotient of polynomials, or by an exponential where the first is not as
-    close: where products are rounded before they are added."""
+    """Return erf in pieces, as a quotient of polynomials, or by an exponential where the first are
+    not as close: where products are rounded before they are added."""
+    if instance.target == AVX512:
+        return piecewise("erf", instance)
     if not instance.target.has_fma:
         return _erf_by_exponential(instance)
     return f"""

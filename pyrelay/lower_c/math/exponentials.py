@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from .piecewise import piecewise
 from .polynomials import Coefficients, horner, with_constants
 from .storage import FLOATS
 from .targets import AVX512
@@ -199,8 +200,10 @@ $F $sigmoid($F x) {
 
 
 def _tanh(instance: Instance) -> str:
-    """Return tanh as a quotient of polynomials, or of exponentials where the first is not as close:
-    in float64, and where products are rounded before they are added."""
+    """Return tanh in pieces, as a quotient of polynomials, or of exponentials where the first are
+    not as close: in float64, and where products are rounded before they are added."""
+    if instance.element.name == "f32" and instance.target == AVX512:
+        return piecewise("tanh", instance)
     if instance.element.name != "f32" or not instance.target.has_fma:
         return _tanh_by_exponentials(instance)
     return f"""

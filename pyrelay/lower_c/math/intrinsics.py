@@ -1,7 +1,7 @@
 """Operations of a processor that C has no operator for.
 
 With GCC each is a builtin of the instruction set, where the target has it for vectors of that size.
-Clang makes the same instruction of a loop over the lanes, which is also what is left elsewhere.
+Clang makes the same instruction of most loops over the lanes, which are also left elsewhere.
 """
 
 from __future__ import annotations
@@ -61,7 +61,13 @@ def c_function(instance: Instance, name: str) -> str:
 def _fma(instance: Instance) -> str:
     call = _builtin(instance, "vfmadd", "a, b, c", wide="vfmadd{suffix}512_mask(a, b, c, -1, 4)")
     name = "__builtin_" + c_function(instance, "fma")
-    return _either("$F $fma($F a, $F b, $F c)", call, by_lane(f"{name}(a[i], b[i], c[i])"))
+    # Clang does not always find the instruction behind the loop.
+    other = f"""#if defined(__clang__) && __clang_major__ >= 18
+    return __builtin_elementwise_fma(a, b, c);
+#else
+{by_lane(f"{name}(a[i], b[i], c[i])")}
+#endif"""
+    return _either("$F $fma($F a, $F b, $F c)", call, other)
 
 
 def _mad(instance: Instance) -> str:
@@ -221,6 +227,22 @@ def _gather_builtin(instance: Instance, chosen: str) -> str | None:
     return f"($F)__builtin_ia32_{name}({zeros}, p, {place}, {chosen}, {size})"
 
 
+def _picked(instance: Instance) -> str:
+    """Return the choice of one of the lanes of two vectors for each lane, as the last bits of
+    `place` say; GCC makes one instruction of it where there is one."""
+    lanes = by_lane("(place[i] & $L ? high : low)[place[i] & ($L - 1)]")
+    if instance.target == AVX512 and (instance.element.name, instance.lanes) == ("f32", 16):
+        lanes = "    return __builtin_ia32_vpermi2varps512(low, place, high);"
+    return f"""
+$F $picked($F low, $F high, $I place) {{
+#ifndef __clang__
+    return __builtin_shuffle(low, high, place);
+#else
+{lanes}
+#endif
+}}"""
+
+
 INTRINSICS: Final = (
     Definition("fma", _FLOATS, _fma),
     Definition("mad", _FLOATS, _mad),
@@ -237,4 +259,5 @@ INTRINSICS: Final = (
     Definition("gather", _STORED, _gather),
     Definition("gather_where", _STORED, _gather_where),
     Definition("bits", ("bool",), _mask_bits),
+    Definition("picked", _FLOATS, _picked),
 )

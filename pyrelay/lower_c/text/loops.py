@@ -39,9 +39,9 @@ def merged(names: Sequence[str], sizes: Sequence[Dim], dims: Sequence[Dim]) -> t
 
 def grouped(sizes: tuple[Dim, ...], lanes: int) -> tuple[Dim, ...]:
     """Return the sizes of dims after rows that are known to be so short that several fit in a
-    vector have become one, if there are certainly so many."""
+    vector have become one, if there are certainly so many and they are not empty."""
     *outer, height, width = (ONE, ONE, *sizes)
-    if width.constant is None:
+    if not width.constant:
         return sizes
     for rows in range(lanes // width.constant, 1, -1):
         count = height.exact_quotient(Dim.of(rows))

@@ -43,6 +43,12 @@ def test_places_of_every_count(shape: tuple[int, int]) -> None:
     check(GELU, torch.randn(shape), torch.randn(shape[1]))
 
 
+@pytest.mark.parametrize("shape", ["0,", "3, 0", "0, 3", "2, 0, 2"])
+def test_tensors_that_are_known_to_be_empty(shape: str) -> None:
+    empty = f"def @empty(%x: Tensor[({shape}), float32]) {{ tanh(%x) * 2.0f32 }}"
+    check(empty, torch.zeros([int(n) for n in shape.split(",") if n]))
+
+
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 127, 128, 129, 700])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_functions_of_several_vectors_at_once(count: int, dtype: str) -> None:

@@ -72,6 +72,22 @@ def test_functions_of_float32_over_its_range(op: str, target: Target, mode: Mode
     checked(found, reference(op)(x.double()), bounds(mode)[op]["f32"])
 
 
+@pytest.mark.parametrize("op", ["tanh", "erf"])
+def test_functions_between_limits_in_vectors_of_every_width(op: str) -> None:
+    x = torch.cat([every(4099), torch.tensor(SPECIAL)])
+    whole = host_target().register_bytes // 4
+    found, *narrow = (
+        elementwise(f"relay_{op}_f32xL(a)", (x.dtype,), x.dtype, lanes)(x)
+        for lanes in sorted({whole, 8, 4}, reverse=True)
+        if lanes <= whole
+    )
+    for other in narrow:
+        torch.testing.assert_close(other, found, rtol=0, atol=0, equal_nan=True)
+    assert found[~found.isnan()].abs().max() == 1
+    assert (found[x > 10] == 1).all()
+    assert (found[x < -10] == -1).all()
+
+
 @pytest.mark.slow
 @pytest.mark.sweep
 @pytest.mark.timeout(3600)
