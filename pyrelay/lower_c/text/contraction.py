@@ -34,7 +34,7 @@ from .library import (
     chosen,
     product,
 )
-from .loops import indented
+from .loops import either, indented
 from .operands import USUAL, Operands
 from .pieces import Pieces, added, in_pieces
 from .product_loops import ProductLoops, tile_loop
@@ -98,6 +98,7 @@ class _Contraction:
         code.take(
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q", "c"),
             *("high", "wide", "pitch", "most", "panel", "left", "from", "count", "total", "to"),
+            "strip",
             *(BY_LIBRARY, IS_PACKED, IS_TRANSPOSED, BLOCKS),
         )
         self._pieces: Final[dict[Sum, Pieces | None]] = {}
@@ -262,7 +263,7 @@ class _Contraction:
         lines = [
             *outer.lines,
             f"{c} {', '.join(f'{s}[{most}]' for s in sums)};",
-            *tile_loop(loops.batch, rows, columns, size),
+            *tile_loop(loops.batch, rows, columns, size, self._strip(sides, size)),
             *indented(self._sums_of_tile(sums, sides, rooms)),
             *indented(batch.lines),
             "    for (int64_t row = 0; row < rows; row++) {",
@@ -279,7 +280,25 @@ class _Contraction:
             tiles = f"{loops.size(loops.shape[0])} * {tiles}"
         summed = sum((loops.count(s.along).constant or USUAL) for s in plan.sums)
         cost = f"{high} * {wide} / {code.lanes} * {summed + cost_of(code.terms, plan.roots)}"
-        code.loop("", tiles, cost, lines)
+        code.loop("", tiles, cost, lines, self._operands.panels)
+
+    def _strip(self, sides: Sequence[tuple[Rows, Columns]], size: tuple[str, str]) -> str:
+        """Return the name of how many rows of tiles meet a panel before the next, where threads
+        pack panels for themselves: all, so that no other thread packs it too. Threads divide the
+        rows where these lie across what is summed, as in the gradient of weights: the next product
+        reads the weights, and their update writes them, as rows."""
+        (first, second), *_ = sides
+        if not second.slots:
+            return ""
+        loops, code = self._loops, self._code
+        (made, *_), high = self._plan.sums, size[0]
+        strip = f"({loops.size(loops.shape[1])} + {high} - 1) / {high}"
+        if first.side.own.text == "1" != first.side.along.text:
+            each = f"{loops.inner(loops.count(made.along))} * {high}"
+            each = f"{each} * {element_of(loops.dtype).bytes}"
+            strip = f"relay_strip(run, {strip}, {each})"
+        code.compute("int64_t", "strip", f"{second.slots} ? {strip} : 0")
+        return "strip"
 
     def _at_once(self, roots: Sequence[Term]) -> int:
         """Return how many vectors of a tile are computed together."""
@@ -303,12 +322,12 @@ class _Contraction:
             pieces = self._pieces[made]
             if pieces is not None:
                 parts = added(loops, self._tile, pieces, name)
-                whole = _either(pieces.condition, parts, whole)
+                whole = either(pieces.condition, parts, whole)
             calls += whole
             if self._transposes:
                 across += self._tile.transposed_sums(name, pair[1], count, loops.batch)
         if self._transposes:
-            calls = _either(IS_TRANSPOSED, across, calls)
+            calls = either(IS_TRANSPOSED, across, calls)
         if not rooms:
             return calls
         rows, columns = loops.inner(loops.shape[1]), loops.inner(loops.shape[2])
@@ -325,7 +344,7 @@ class _Contraction:
             products.append(product(c, loops.batch, (first.side, second.side), count, to))
         if not self._has_rest:
             products.append("continue;")
-        return [*found, *_either(BY_LIBRARY, products, calls)]
+        return [*found, *either(BY_LIBRARY, products, calls)]
 
     def _pitch(self) -> str:
         """Return the text of how far rows of the sums of a tile lie apart."""
@@ -370,8 +389,3 @@ class _Contraction:
         where = lane.behind(str(access.operand), access.offset)
         stored = self._code.function("store_part", access.dtype)
         lane.each(f"{stored}({where}, {lane.text(term)}, n);")
-
-
-def _either(condition: str, lines: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return lines for where a condition holds, and others for where it does not."""
-    return [f"if ({condition}) {{", *indented(lines), "} else {", *indented(others), "}"]

@@ -56,6 +56,15 @@ class _Loop:
     count: str
     cost: int | str
     lines: tuple[str, ...]
+    panels: str
+
+    @property
+    def call(self) -> str:
+        """The call that deals its places out to threads."""
+        given = f"run, {self.name}_part, &given, {self.count}, {self.cost}"
+        if self.panels:
+            return f"relay_in_parts_with_panels({given}, {self.panels});"
+        return f"relay_in_parts({given});"
 
 
 @final
@@ -189,10 +198,14 @@ class KernelText(KernelCode):
         """Add a variable of a C type, whose value is computed before the loops."""
         self._computed.append((kind, name, value))
 
-    def loop(self, suffix: str, count: str, cost: int | str, lines: Sequence[str]) -> None:
+    def loop(
+        self, suffix: str, count: str, cost: int | str, lines: Sequence[str], panels: str = ""
+    ) -> None:
         """Add a loop over `count` places, each of which takes about as long as `cost` additions of
-        vectors; in its lines `begin` and `end` bound the places."""
-        self._loops.append(_Loop(f"{self.function_name}{suffix}", count, cost, tuple(lines)))
+        vectors; in its lines `begin` and `end` bound the places. `panels` are how many panels each
+        thread has room for, and their bytes."""
+        name = f"{self.function_name}{suffix}"
+        self._loops.append(_Loop(name, count, cost, tuple(lines), panels))
 
     def finish(self, before: str = "") -> Kernel:
         """Return the kernel with the loops that were added, after the text of functions that they
@@ -223,10 +236,7 @@ class KernelText(KernelCode):
         lines.append(f"KERNEL {head} {{")
         lines += [f"    const {kind} {name} = {value};" for kind, name, value in self._computed]
         lines.append(f"    const {struct} given = {{{', '.join(('run', *names))}}};")
-        lines += [
-            f"    relay_in_parts(run, {loop.name}_part, &given, {loop.count}, {loop.cost});"
-            for loop in self._loops
-        ]
+        lines += [f"    {loop.call}" for loop in self._loops]
         lines.append("}")
         text = "\n".join((*filter(None, [before]), *(line.rstrip() for line in lines))) + "\n"
         kept = tuple(self.kept)

@@ -155,6 +155,11 @@ def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
+def either(condition: str, lines: Iterable[str], others: Iterable[str]) -> list[str]:
+    """Return lines for where a condition holds, and others for where it does not."""
+    return [f"if ({condition}) {{", *indented(lines), "} else {", *indented(others), "}"]
+
+
 LETTERS: Final = ("i", "j", "k", "l", "m")
 
 

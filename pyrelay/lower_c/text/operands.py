@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, final
 
-from ...ir.dims import ZERO, Dim
+from ...ir.dims import ONE, ZERO, Dim
 from ...kernels.calling import Read
 from ...kernels.plans.contraction import Sum
 from ...kernels.plans.terms import Access, Term
@@ -14,7 +14,7 @@ from ..math import element_of
 from .cost import cost_of
 from .emit import BY_LIBRARY, IS_PACKED
 from .kernel import Kept
-from .loops import indented
+from .loops import either, indented
 from .product_loops import ProductLoops, loop
 from .sides import LONG, Columns, Rows, Side, fewest_packed, is_readable
 from .tiles import Tiles
@@ -35,6 +35,8 @@ class Operands:
         self._loops: Final = loops
         self._tiles: Final = tiles
         self._keeps: Final = keeps
+        self.panels = ""
+        """How many panels each thread packs for itself, and their bytes; empty where none does."""
 
     def sides(self, made: Sum) -> tuple[Side, Side | None]:
         """Return where the rows of a sum lie, and its columns if they are read there; write the
@@ -52,8 +54,7 @@ class Operands:
     def columns(self, made: Sum, rows: Side, side: Side | None, *, transposes: bool) -> Columns:
         """Return the columns of a sum; write the pass that packs them, or with `transposes` the
         rows where a call has few."""
-        packed = self._packed(self._terms(made)[1], made.along, side, rows if transposes else None)
-        return Columns(packed, side)
+        return self._packed(made, side, rows if transposes else None)
 
     def rows(self, made: Sum, side: Side) -> Rows:
         """Return the rows of a sum; write the pass that packs those which lie across what is
@@ -159,20 +160,20 @@ class Operands:
         code.loop(f"_{pointer}", str(loops.size(count)), cost, lines)
         return Side(pointer, loops.size(rows * count), loops.size(count), Text("1"))
 
-    def _packed(self, term: Term, along: str, side: Side | None, rows: Side | None) -> str:
+    def _packed(self, made: Sum, side: Side | None, rows: Side | None) -> Columns:
         """Write a pass that computes the columns of a sum and packs them, or packs its rows if
         these are given and a call wants it; return where they are."""
         loops, code = self._loops, self._loops.code
-        (batch, _, columns), count = loops.shape, loops.count(along)
+        term = self._terms(made)[1]
+        (batch, _, columns), count = loops.shape, loops.count(made.along)
+        panels = self._panels(rows)
         width = self._tiles.width
-        panels = (columns + (width - 1)) // width
-        pointer = loops.room((batch, panels * width, count), "columns_at")
-        outer, first, inner, each = loops.blocks(loops.own[1], loops.own[1], along)
+        pointer = loops.room((batch, (columns + (width - 1)) // width * width, count), "columns_at")
+        outer, first, inner, each = loops.blocks(loops.own[1], loops.own[1], made.along)
         value = each.typed(term, loops.dtype)
-        place, index = loops.along[along], loops.column
-        panel = f"({loops.batch} * {loops.inner(panels)} + panel) * {loops.inner(count)}"
-        at = f"({panel} + {place}) * {width} + ({index} - column)"
-        each.line(f"{code.function('store_part', loops.dtype)}({pointer} + {at}, {value}, n);")
+        place, index = loops.along[made.along], loops.column
+        at = f"to + {place} * {width} + ({index} - column)"
+        each.line(f"{code.function('store_part', loops.dtype)}({at}, {value}, n);")
         packed = [
             f"OVER ({index}, column, last, {code.lanes},",
             *indented(inner.lines),
@@ -182,20 +183,26 @@ class Operands:
             ");",
         ]
         if side is not None and side.own.text != "1":
-            packed = self._packing(side, f"{pointer} + {panel}", width, count)
-        total, wide = loops.size(columns), Text(str(width))
-        number = str(loops.size(panels))
-        if side is not None:
-            few = f"{loops.size(loops.shape[1])} < {fewest_packed(side)}"
-            number = f"{few} ? 0 : {number}"
+            packed = self._packing(side, width, count)
         if rows is not None:
-            total, wide, packed, number = self._either(rows, pointer, count, packed, number)
+            across = self._packing(rows, self._tiles.transposed.width, count)
+            packed = either(IS_TRANSPOSED, across, packed)
+        number = self._number(side, panels, is_kept=self._keeps, transposes=rows is not None)
+        if self._keeps and side is not None:
+            code.kept.append(Kept(loops.scratch - 1, side.operand))
+        size = f"{loops.inner(count)} * {panels.wide.inside(7)}"
+        to = f"{pointer} + ({loops.batch} * {panels.number.inside(7)} + panel) * {size}"
+        slots = self._slots(number, size, transposes=rows is not None)
+        if slots:
+            to, number = f"{slots} ? relay_panel(panel) : {to}", f"{slots} ? 0 : {number}"
         lines = [
             *outer.lines,
             "for (int64_t panel = begin; panel < end; panel++) {",
-            f"    const int64_t column = panel * {wide.inside(7)};",
-            f"    const int64_t last = relay_least_i64(column + {wide.inside(6)}, {total});",
+            f"    const int64_t column = panel * {panels.wide.inside(7)};",
+            "    const int64_t last ="
+            f" relay_least_i64(column + {panels.wide.inside(6)}, {panels.total});",
             f"    {loop(loops.batch, loops.size(batch))}",
+            f"        {element_of(loops.dtype).c} *to = {to};",
             *indented(indented(first.lines)),
             *indented(indented(packed)),
             "    }",
@@ -203,42 +210,67 @@ class Operands:
         ]
         cost = (cost_of(code.terms, [term]) + 2) * self._tiles.vectors
         cost *= (batch * count).constant or USUAL
+        code.loop(f"_{pointer}", number, cost, lines)
+        return Columns(pointer, side, slots)
+
+    def _panels(self, rows: Side | None) -> _Panels:
+        """Return the panels of columns, or of rows if these are given and a call wants it."""
+        loops, width = self._loops, self._tiles.width
+        columns = loops.shape[2]
+        number = loops.size((columns + (width - 1)) // width)
+        if rows is None:
+            return _Panels(number, Text(str(width)), loops.size(columns))
+        total, wide = loops.size(loops.shape[1]), self._tiles.transposed.width
+        across = f"({total.inside(5)} + {wide - 1}) / {wide}"
+        return _Panels(
+            Text(f"({IS_TRANSPOSED} ? {across} : {number})"),
+            Text(f"({IS_TRANSPOSED} ? {wide} : {width})"),
+            Text(f"({IS_TRANSPOSED} ? {total} : {loops.size(columns)})"),
+        )
+
+    def _number(
+        self, side: Side | None, panels: _Panels, *, is_kept: bool, transposes: bool
+    ) -> str:
+        """Return how many panels a call packs."""
+        code, number = self._loops.code, str(panels.number)
+        if side is not None:
+            few = f"{self._loops.size(self._loops.shape[1])} < {fewest_packed(side)}"
+            few = f"!{IS_TRANSPOSED} && {few}" if transposes else few
+            number = f"{few} ? 0 : {number}"
         if code.route is not None:
             number = f"{BY_LIBRARY} ? 0 : {number}"
-        if self._keeps and side is not None:
-            code.kept.append(Kept(loops.scratch - 1, side.operand))
+        if is_kept and side is not None:
             number = f"{IS_PACKED} ? 0 : {number}"
-        code.loop(f"_{pointer}", number, cost, lines)
-        return pointer
+        return number
 
-    def _packing(self, side: Side, to: str, width: int, count: Dim) -> list[str]:
+    def _slots(self, number: str, size: str, *, transposes: bool) -> str:
+        """Return the name of how many of some panels a thread packs for itself; empty where it
+        never does."""
+        loops, code = self._loops, self._loops.code
+        if self._keeps or len(loops.plan.sums) > 1 or loops.shape[0] != ONE:
+            return ""
+        slots, size_name = code.fresh("slots"), code.fresh("panel_bytes")
+        code.compute("int64_t", size_name, f"{size} * {element_of(loops.dtype).bytes}")
+        needs_all = IS_TRANSPOSED if transposes else "0"
+        code.compute("int64_t", slots, f"relay_slots({number}, {size_name}, {needs_all})")
+        self.panels = f"{slots}, {size_name}"
+        return slots
+
+    def _packing(self, side: Side, width: int, count: Dim) -> list[str]:
         """Return the lines that pack a panel of what lies along what is summed."""
         loops, code = self._loops, self._loops.code
         index = loops.column
-        given = f"{side.at(loops.batch, index)}, {side.own}, {to} * {width} + ({index} - column)"
+        given = f"{side.at(loops.batch, index)}, {side.own}, to + ({index} - column)"
         given = f"{given}, {width}, {loops.size(count)}, n"
         call = f"{code.function_name}_pack({given});"
         return [f"OVER ({index}, column, last, {code.lanes}, {call});"]
 
-    def _either(
-        self, rows: Side, pointer: str, count: Dim, packed: Sequence[str], number: str
-    ) -> tuple[Text, Text, list[str], str]:
-        """Return how many rows or columns a call packs, how many in a panel, the lines for one
-        panel, and how many there are."""
-        loops, width = self._loops, self._tiles.transposed.width
-        total = loops.size(loops.shape[1])
-        panels = f"({total.inside(5)} + {width - 1}) / {width}"
-        to = f"{pointer} + ({loops.batch} * ({panels}) + panel) * {loops.inner(count)}"
-        lines = [
-            f"if ({IS_TRANSPOSED}) {{",
-            *indented(self._packing(rows, to, width, count)),
-            "} else {",
-            *indented(packed),
-            "}",
-        ]
-        return (
-            Text(f"({IS_TRANSPOSED} ? {total} : {loops.size(loops.shape[2])})"),
-            Text(f"({IS_TRANSPOSED} ? {width} : {self._tiles.width})"),
-            lines,
-            f"{IS_TRANSPOSED} ? {panels} : ({number})",
-        )
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Panels:
+    """How many panels there are, how many columns (or rows) each has, and how many all have."""
+
+    number: Text
+    wide: Text
+    total: Text

@@ -16,15 +16,16 @@ from ...ir.dims import Dim
 from ...kernels.plans.contraction import Sum
 from ..math import element_of
 from .emit import BY_LIBRARY
-from .loops import indented
 from .product_loops import ProductLoops
 from .sides import Side
 from .tiles import Tiles
 
-PIECES: Final = 4
-_MOST_ROWS: Final = 4
+PIECES: Final = 2
+_MOST_ROWS: Final = 64
+_TIMES: Final = 8
 _LEAST: Final = 64
-"""The rows and what is summed with which pieces are worth it."""
+"""The rows and what is summed with which pieces are worth it: what is summed is so many times as
+long as there are rows, so that the sums of pieces are small beside the matrix."""
 
 _LARGE: Final = 1 << 16
 """A matrix of fewer elements is read by any thread as fast."""
@@ -49,37 +50,39 @@ def in_pieces(
     if columns is None or columns.kind != "edge" or not _may_be_large(row_count, count):
         return None
     m, n, k = map(loops.size, (row_count, column_count, count))
-    worth = f"{m} <= {_MOST_ROWS} && {k} >= {_LEAST} && {k.inside(6)} * {n.inside(6)} >= {_LARGE}"
+    worth = f"{m} <= {_MOST_ROWS} && {k} >= {_LEAST} && {k} >= {_TIMES} * {m.inside(7)}"
+    worth = f"{worth} && {k.inside(6)} * {n.inside(6)} >= {_LARGE}"
     condition = code.fresh("in_pieces")
     code.compute("int", condition, worth if code.route is None else f"!{BY_LIBRARY} && {worth}")
-    room = loops.room((Dim.of(PIECES), batch, Dim.of(_MOST_ROWS), column_count), "pieces_at")
+    panels = (column_count + (width - 1)) // width
+    high = -(-_MOST_ROWS // tiles.rows) * tiles.rows
+    room = loops.room((Dim.of(PIECES), batch, panels, Dim.of(high * width)), "pieces_at")
     batches, c = loops.inner(batch), element_of(loops.dtype).c
     tile = f"{code.function_name}_tile"
     given = f"p, {rows.own}, {rows.along}, q, {columns.along}, count, sums, rows, columns"
     lines = [
-        f"{c} sums[{tiles.rows * width}];",
-        f"const int64_t tiles_n = ({n} + {width - 1}) / {width}, rows = {m};",
+        f"const int64_t tiles_n = {loops.size(panels)};",
         "for (int64_t tile = begin; tile < end; tile++) {",
         f"    const int64_t u = tile / (tiles_n * {batches});",
         f"    const int64_t {loops.batch} = tile / tiles_n % {batches};",
-        f"    const int64_t column = tile % tiles_n * {width};",
+        f"    const int64_t panel = tile % tiles_n, column = panel * {width};",
         f"    const int64_t columns = relay_least_i64({n} - column, {width});",
         f"    const int64_t from = {k.inside(7)} * u / {PIECES};",
         f"    const int64_t count = {k.inside(7)} * (u + 1) / {PIECES} - from;",
-        f"    const {c} *p = {rows.at(loops.batch, '0')} + from * {rows.along.inside(7)};",
         f"    const {c} *q = {columns.at(loops.batch, 'column')} + from * "
         f"{columns.along.inside(7)};",
-        f"    if (rows == 1) {tile}_edge_1({given});",
-        f"    else if (columns == {width}) {tile}({given});",
-        f"    else {tile}_edge({given});",
-        "    for (int64_t row = 0; row < rows; row++) {",
-        f"        {c} *to = {_place(room, loops, 'u', 'column')};",
-        f"        memcpy(to, sums + row * {width}, columns * sizeof *to);",
+        f"    for (int64_t first = 0; first < {m}; first += {tiles.rows}) {{",
+        f"        const int64_t rows = relay_least_i64({m} - first, {tiles.rows});",
+        f"        const {c} *p = {rows.at(loops.batch, 'first')} + from * {rows.along.inside(7)};",
+        f"        {c} *sums = {_place(room, loops, tiles, 'u')};",
+        f"        if (rows == 1) {tile}_edge_1({given});",
+        f"        else if (columns == {width}) {tile}({given});",
+        f"        else {tile}_edge({given});",
         "    }",
         "}",
     ]
-    number = f"{condition} ? {PIECES} * {batches} * (({n} + {width - 1}) / {width}) : 0"
-    cost = f"{k.inside(7)} * {tiles.vectors}"  # what is read takes longer than what is added
+    number = f"{condition} ? {PIECES} * {batches} * {loops.inner(panels)} : 0"
+    cost = f"{k.inside(7)} * {m.inside(7)} * {tiles.vectors}"
     code.loop(f"_{room}", number, cost, lines)
     return Pieces(room, condition)
 
@@ -87,28 +90,24 @@ def in_pieces(
 def added(loops: ProductLoops, tiles: Tiles, pieces: Pieces, name: str) -> list[str]:
     """Return the lines that store the sums of a tile, from those of the pieces, under a name."""
     code, dtype = loops.code, loops.dtype
-    load, store = code.function("load_part", dtype), code.function("store_part", dtype)
-    step = f"{loops.inner(loops.shape[0])} * {_MOST_ROWS} * {loops.inner(loops.shape[2])}"
-    lines = [
-        f"const {element_of(dtype).c} *from = {_place(pieces.room, loops, '0', 'column + c')};",
-        f"{code.vector(dtype)} total = {load}(from, n);",
-        f"for (int u = 1; u < {PIECES}; u++) total = total + {load}(from + u * {step}, n);",
-        f"{store}({name} + row * {tiles.width} + c, total, n);",
-    ]
+    load, store = code.function("load", dtype), code.function("store", dtype)
+    c = element_of(dtype).c
+    total = " + ".join(f"{load}(part_{u} + c)" for u in range(PIECES))
     return [
-        "for (int64_t row = 0; row < rows; row++) {",
-        f"    OVER (c, 0, columns, {code.lanes},",
-        *indented(indented(lines)),
-        "    );",
-        "}",
+        *(
+            f"const {c} *part_{u} = {_place(pieces.room, loops, tiles, str(u))};"
+            for u in range(PIECES)
+        ),
+        f"for (int64_t c = 0; c < rows * {tiles.width}; c += {code.lanes})",
+        f"    {store}({name} + c, {total});",
     ]
 
 
-def _place(room: str, loops: ProductLoops, piece: str, column: str) -> str:
-    """Return where the sum of a piece is, for `row` and a column."""
-    batches, columns = loops.inner(loops.shape[0]), loops.inner(loops.shape[2])
-    row = f"({piece} * {batches} + {loops.batch}) * {_MOST_ROWS} + row"
-    return f"{room} + ({row}) * {columns} + {column}"
+def _place(room: str, loops: ProductLoops, tiles: Tiles, piece: str) -> str:
+    """Return where a piece has the sums of the tile at `panel` and `first`."""
+    high = -(-_MOST_ROWS // tiles.rows) * tiles.rows
+    panel = f"({piece} * {loops.inner(loops.shape[0])} + {loops.batch}) * tiles_n + panel"
+    return f"{room} + (({panel}) * {high} + first) * {tiles.width}"
 
 
 def _may_be_large(rows: Dim, count: Dim) -> bool:

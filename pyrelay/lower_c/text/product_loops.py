@@ -92,14 +92,17 @@ quarter: they stay in the cache, and what threads begin with are rows of the res
 product that reads it as weights."""
 
 
-def tile_loop(batch: str, rows: Text, columns: Text, size: tuple[str, str]) -> list[str]:
-    """Return the lines that begin the loop over tiles, up to the place and the size of one."""
+def tile_loop(
+    batch: str, rows: Text, columns: Text, size: tuple[str, str], strip: str
+) -> list[str]:
+    """Return the lines that begin the loop over tiles, up to the place and the size of one. `strip`
+    is how many rows of tiles meet a panel before the next, if not 0."""
     high, wide = size
+    usual = f"tiles_m < {STRIP} ? tiles_m : relay_least_i64((tiles_m + 3) / 4, {STRIP})"
     return [
         f"const int64_t tiles_m = ({rows} + {high} - 1) / {high};",
         f"const int64_t tiles_n = ({columns} + {wide} - 1) / {wide};",
-        "const int64_t most ="
-        f" tiles_m < {STRIP} ? tiles_m : relay_least_i64((tiles_m + 3) / 4, {STRIP});",
+        f"const int64_t most = {f'{strip} ? {strip} : ' if strip else ''}{usual};",
         "relay_tile tile = relay_tile_at(begin, tiles_m, tiles_n, most);",
         "for (int64_t left = end - begin; left > 0; left--, relay_next_tile(&tile)) {",
         f"    const int64_t {batch} = tile.batch, panel = tile.column;",

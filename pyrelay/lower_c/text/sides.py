@@ -57,10 +57,20 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns of a sum: where they lie, if one behind the other, and where they are packed: in
-    panels as wide as a tile, row by row."""
+    panels as wide as a tile, row by row. If `slots` is not 0, each thread packs panels for itself,
+    and has room for so many."""
 
     packed: str
     side: Side | None
+    slots: str = ""
+
+    def panel(self, function: str, number: str, size: str, batch: str, panels: str) -> str:
+        """Return the address of a panel by its number in a place of the batch, for a kernel."""
+        shared = f"{self.packed} + ({batch} * {panels} + {number}) * {size}"
+        if not self.slots:
+            return shared
+        own = f"relay_packed({function}_{self.packed}_part, given, {number})"
+        return f"{self.slots} ? {own} : {shared}"
 
 
 def is_readable(rows: Side, columns: Side) -> bool:

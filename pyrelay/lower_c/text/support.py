@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     void (*part)(const void *, int64_t, int64_t);
     const void *given;
-    int64_t size, least, threads;
+    int64_t size, least, threads, slots, bytes;
     int (*thread)(void);
     relay_share *shares;
 } relay_work;
@@ -125,9 +125,51 @@ static void relay_next_tile(relay_tile *tile) {
     tile->column = 0;
 }
 
+/* The panels that a thread has packed for itself in the loop that it runs: slot i has one of those
+   with the numbers i, i + slots, ...; its number behind the first, or 0. */
+typedef struct {
+    int64_t slots, bytes, *numbers;
+    char *room;
+} relay_panels;
+
+static __thread relay_panels relay_own;
+
+/* A thread has room for so many panels of some bytes, or for none if it needs all and they are too
+   many. */
+static int64_t relay_slots(int64_t panels, int64_t bytes, int needs_all) {
+    int64_t most = 524288 / (bytes + 1);
+    return panels <= most ? panels : needs_all ? 0 : most;
+}
+
+/* So many rows of tiles, of which each reads some bytes, meet a panel before the next: those of a
+   thread, if the cache has room for them. */
+static int64_t relay_strip(relay_run *run, int64_t tiles, int64_t bytes) {
+    int64_t threads = run->parallel ? run->most_threads() : 1, most = 262144 / (bytes + 1);
+    return relay_least_i64((tiles + threads - 1) / threads, most < 16 ? 16 : most);
+}
+
+static inline void *relay_panel(int64_t panel) {
+    return relay_own.room + panel % relay_own.slots * relay_own.bytes;
+}
+
+/* Returns a panel in the room of this thread, where `part` packs it if it is not there. */
+static inline void *relay_packed(
+    void (*part)(const void *, int64_t, int64_t), const void *given, int64_t panel
+) {
+    int64_t *number = relay_own.numbers + panel % relay_own.slots;
+    if (*number != panel + 1) part(given, panel, panel + 1);
+    *number = panel + 1;
+    return relay_panel(panel);
+}
+
 static void relay_worker(void *given) {
     relay_work *work = given;
-    int64_t start = 0, parts = 0, own = work->thread();
+    int64_t start = 0, parts = 0, own = work->threads > 1 ? work->thread() : 0;
+    int64_t bytes = (work->bytes + 63) / 64 * 64, numbers[work->slots + 1];
+    char room[work->slots * bytes + 64];
+    memset(numbers, 0, sizeof numbers);
+    char *first = room + (64 - (uintptr_t)room % 64) % 64;
+    relay_own = (relay_panels){work->slots, bytes, numbers, first};
     for (int64_t i = 0; i < work->threads; i++) {
         relay_share *share = &work->shares[(own + i) % work->threads];
         for (;;) {
@@ -162,13 +204,16 @@ static void relay_note(int64_t took, int64_t alone) {
 /* Runs a loop in parts, in one where it is short. Each thread begins with a share of its own, the
    same in each loop over as many places, so that it meets again in its cache what it wrote, and
    then takes parts of the others. A part has at least so much work that dealing it out does not
-   show, and no two write to one line of memory: places that take little time are elements. */
-static void relay_in_parts(
+   show, and no two write to one line of memory: places that take little time are elements. A
+   thread has room for some panels of its own. */
+static void relay_in_parts_with_panels(
     relay_run *run,
     void (*part)(const void *, int64_t, int64_t),
     const void *given,
     int64_t count,
-    int64_t cost
+    int64_t cost,
+    int64_t slots,
+    int64_t bytes
 ) {
     int64_t work = count * (cost + 1), threads = 1;
     if (count > 1 && work >= 2 * RELAY_LEAST && run->parallel) threads = run->most_threads();
@@ -177,7 +222,10 @@ static void relay_in_parts(
     int64_t paused = threads < 2 ? 0 : __atomic_load_n(&relay_alone, __ATOMIC_RELAXED);
     if (paused > 0) __atomic_store_n(&relay_alone, paused - 1, __ATOMIC_RELAXED);
     if (threads < 2 || paused > 0) {
-        if (count > 0) part(given, 0, count);
+        relay_share all = {0, count};
+        relay_work alone = {part, given, count, INT64_MAX, 1, slots, bytes, 0, &all};
+        if (slots > 0) relay_worker(&alone);
+        else if (count > 0) part(given, 0, count);
         return;
     }
     int64_t turns = 4 * work / (RELAY_LEAST * threads);
@@ -190,9 +238,20 @@ static void relay_in_parts(
         int64_t end = (i + 1) * each;
         shares[i] = (relay_share){i * each, end < count ? end : count};
     }
-    relay_work shared = {part, given, size, INT64_MAX, threads, run->thread, shares};
+    relay_work shared = {
+        part, given, size, INT64_MAX, threads, slots, bytes, run->thread, shares};
     int64_t start = relay_clock();
     run->parallel(relay_worker, &shared, (unsigned)threads, 0);
     relay_note(relay_clock() - start, parts * shared.least);
+}
+
+static void relay_in_parts(
+    relay_run *run,
+    void (*part)(const void *, int64_t, int64_t),
+    const void *given,
+    int64_t count,
+    int64_t cost
+) {
+    relay_in_parts_with_panels(run, part, given, count, cost, 0, 0);
 }
 """

@@ -70,9 +70,9 @@ class Tiles:
         """Return the lines that store the sums of `count` products of a tile under a name, of
         which `total` rows there are in all."""
         element, width = element_of(self.dtype).c, self.width
-        panel = f"{batch} * tiles_n + panel"
-        q = f"{second.packed} + ({panel}) * {count.inside(7)} * {width}"
-        tile = f"{self.code.function_name}_tile"
+        function, size = self.code.function_name, f"{count.inside(7)} * {width}"
+        q = second.panel(function, "panel", size, batch, "tiles_n")
+        tile = f"{function}_tile"
         first, from_p = rows.side, rows.side.at(batch, "first")
         steps = f"{first.own}, {first.along}"
         if rows.packs:
@@ -116,14 +116,15 @@ class Tiles:
         assert side is not None
         element, function = element_of(self.dtype).c, code.function_name
         width, across = shape.width, f"{name}_across"
-        panel = f"({batch} * tiles_m + first / {width}) * {count.inside(7)} * {width}"
+        size = f"{count.inside(7)} * {width}"
+        panel = second.panel(function, f"first / {width}", size, batch, "tiles_m")
         given = f"{side.at(batch, 'column')} + c * {side.own.inside(7)}, {side.own}, {side.along}"
         given = f"{given}, q, {width}, {count}, {across} + c * {width}"
         given = f"{given}, relay_least_i64(columns - c, {shape.columns}), {width}"
         back = f"{across} + c * {width}, {width}, {name} + c, {COLUMNS}, rows, {code.lanes}"
         return [
             "{",
-            f"    const {element} *q = {second.packed} + {panel};",
+            f"    const {element} *q = {panel};",
             f"    {element} {across}[{COLUMNS * width}];",
             f"    for (int64_t c = 0; c < columns; c += {shape.columns})",
             f"        {function}_tile_across({given});",

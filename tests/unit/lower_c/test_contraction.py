@@ -167,7 +167,7 @@ def test_few_rows_are_packed_rather_than_columns(
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("rows", [1, 3, 4, 5])
+@pytest.mark.parametrize("rows", [1, 4, 7, 8, 9])
 def test_sums_of_few_rows_by_a_large_matrix_are_made_in_pieces(
     rows: int, dtype: torch.dtype
 ) -> None:
@@ -178,6 +178,24 @@ def test_sums_of_few_rows_by_a_large_matrix_are_made_in_pieces(
     }""".replace("DTYPE", str(dtype).removeprefix("torch."))
     shapes = [(rows, 70), (70, 1000), (rows, 1000), (7, 1000), (rows, 7)]
     check(source, *(torch.randn(shape, dtype=dtype) for shape in shapes))
+
+
+@pytest.mark.parametrize(
+    "sizes", [(20, 600, 90), (40, 4300, 80), (250, 1300, 200), (600, 90, 560), (40, 2100, 60)]
+)
+def test_each_thread_packs_panels_that_it_has_room_for(sizes: tuple[int, int, int]) -> None:
+    rows, count, columns = sizes
+    shapes = [(rows, columns), (rows, count), (columns, count), (columns,)]
+    g, x, w, b = (torch.randint(-2, 3, shape).float() for shape in shapes)  # sums are exact
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            check(PLAIN.format(dtype="float32"), x, w.T)
+            check(PLAIN.format(dtype="float32"), x, w.T.contiguous())
+            check(UPDATES, g, x, w, b)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_few_rows_of_a_batch_are_packed() -> None:
