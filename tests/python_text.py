@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import sys
 from collections.abc import Mapping
@@ -42,6 +41,7 @@ from pyrelay.to_python.data import field_names
 from pyrelay.to_python.file import File
 from pyrelay.to_python.sayable import sayable
 from pyrelay.to_python.text import to_python
+from tests.loading import load_file
 from tests.python_forms import canonical
 
 _NUMBERS = itertools.count()
@@ -58,15 +58,9 @@ def load(text: str, folder: Path, given: Mapping[str, Any] | None = None) -> dic
     name = f"printed_{next(_NUMBERS)}"
     file = folder / f"{name}.py"
     file.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    vars(module).update(given or {})
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    found = vars(load_file(file, name, given))
     del sys.modules[name]
-    return vars(module)
+    return found
 
 
 def compiled(text: str, entry: str, folder: Path, given: Mapping[str, Any] | None = None) -> Module:

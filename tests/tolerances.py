@@ -76,3 +76,11 @@ def assert_within(table: Mapping[torch.dtype, Allowed], found: Any, expected: An
     found, expected = torch.as_tensor(found), torch.as_tensor(expected)
     rtol, atol = table.get(expected.dtype, (0.0, 0.0))
     torch.testing.assert_close(found, expected, rtol=rtol, atol=atol, equal_nan=True)
+
+
+def forms_of(value: Any) -> Any:
+    """Return the shapes and dtypes of a value."""
+    if isinstance(value, tuple):
+        return tuple(map(forms_of, value))
+    value = torch.as_tensor(value)
+    return value.shape, value.dtype

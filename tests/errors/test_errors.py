@@ -7,7 +7,6 @@ gets a folder to write programs into.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import os
 import re
@@ -21,6 +20,7 @@ import pytest
 import pyrelay.ir
 from pyrelay.decorators import RelayFunction
 from pyrelay.diagnostics.diagnostic import RelayError
+from tests.loading import load_file
 
 FOLDER = Path(__file__).parent
 CASES = sorted(FOLDER.glob("*/*.py"))
@@ -79,14 +79,7 @@ def case_name(path: Path) -> str:
 
 def load(case: Path) -> ModuleType:
     """Import a case under a name of its own."""
-    name = f"errors_{case.parent.name}_{case.stem}"
-    spec = importlib.util.spec_from_file_location(name, case)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_file(case, f"errors_{case.parent.name}_{case.stem}")
 
 
 def provoke(case: Path, folder: Path) -> None:

@@ -23,7 +23,7 @@ from pyrelay.runtime.compile.evaluator import evaluate
 from tests.kernels.accesses import Accesses
 from tests.kernels.exact import assert_close, has_float64
 from tests.kernels.guards import Guards
-from tests.tolerances import assert_kernel
+from tests.tolerances import assert_kernel, forms_of
 from tests.unit.kernels.kernels import kernel as kernel_of
 from tests.unit.kernels.kernels import lower
 from tests.unit.kernels.recognised import group_of
@@ -82,16 +82,8 @@ def check(source: str | Function, *operands: Any) -> Any:
     if has_float64(function):
         assert_kernel(found, expected)
         assert_kernel(tuple(given), tuple(reference))  # what is overwritten, and what is not
-    assert _forms(found) == _forms(expected)
+    assert forms_of(found) == forms_of(expected)
     return found
-
-
-def _forms(value: Any) -> Any:
-    """Return the shapes and dtypes of a value."""
-    if isinstance(value, tuple):
-        return tuple(map(_forms, value))
-    value = torch.as_tensor(value)
-    return value.shape, value.dtype
 
 
 def _here(value: Any) -> Any:

@@ -101,12 +101,14 @@ class Program:
 
     def run(self, result: Value, args: Sequence[Any], device: torch.device = CPU) -> Any:
         """Return the result at arguments, by the reference evaluator."""
+        return evaluate(self.module(result), "main", list(args), device)
+
+    def module(self, result: Value) -> Module:
+        """Return the function of the parameters that gives a result, as the program `main`."""
         body = self.builder.block(result)
-        types = tuple(_known(p.ty) for p in self.params)
-        function = Function(
-            tuple(self.params), body, result.ty, ty=FnType(types, result.ty), span=NOWHERE
-        )
-        return evaluate(Module({"main": function}, {}), "main", list(args), device)
+        ty = FnType(tuple(_known(p.ty) for p in self.params), result.ty)
+        function = Function(tuple(self.params), body, result.ty, ty=ty, span=NOWHERE)
+        return Module({"main": function}, {})
 
     def run_in_torch(self, result: Value, args: Sequence[torch.Tensor]) -> Any:
         """Return the result at arguments, with torch's autograd looking on."""

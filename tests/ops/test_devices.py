@@ -12,10 +12,7 @@ from torch.utils._pytree import tree_map
 
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.ir.calls.attributes import bind_attrs
-from pyrelay.ir.expr import Function
-from pyrelay.ir.module import Module
 from pyrelay.ir.op import Effect, Host, Library, Op, Sample, ShapeBehaviour, View
-from pyrelay.ir.types import FnType
 from pyrelay.lower_torch.apply import run_time_attr
 from pyrelay.operators.table import ALL
 from pyrelay.passes.normalise.flavours import with_flavours
@@ -90,16 +87,7 @@ ON_DEVICE = [op for op in ALL if not isinstance(op.lowering, Host) and not op.ef
 def compiled(op: Op, sample: Sample, device: torch.device) -> Callable[..., Any]:
     """Return the host code of one call for a device."""
     program, result = call_program(op, sample, {})
-    types = tuple(p.ty for p in program.params if p.ty is not None)
-    function = Function(
-        tuple(program.params),
-        program.builder.block(result),
-        result.ty,
-        ty=FnType(types, result.ty),
-        span=program.builder.span,
-    )
-    module = with_flavours(Module({"main": function}, {}))
-    return compile_module(module, "main", device)
+    return compile_module(with_flavours(program.module(result)), "main", device)
 
 
 @pytest.mark.parametrize("op", ON_DEVICE, ids=lambda op: op.name)

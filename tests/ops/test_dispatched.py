@@ -12,10 +12,8 @@ from pyrelay.dispatch.registry import REGISTRY
 from pyrelay.dispatch.state import STATE
 from pyrelay.dispatch.view import calls_of, view_of
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Clash, Effect, Op
-from pyrelay.ir.types import FnType
 from pyrelay.operators.table import ALL
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.runtime.compile.evaluator import evaluate
@@ -30,15 +28,7 @@ PURE = [op for op in ALL if not op.effect & ~Effect.FAIL]
 
 def module_of(op: Op, sample: Any, names: dict[int, Dim]) -> Module:
     program, result = call_program(op, sample, names)
-    types = tuple(p.ty for p in program.params if p.ty is not None)
-    function = Function(
-        tuple(program.params),
-        program.builder.block(result),
-        result.ty,
-        ty=FnType(types, result.ty),
-        span=program.builder.span,
-    )
-    return with_flavours(Module({"main": function}, {}))
+    return with_flavours(program.module(result))
 
 
 @pytest.mark.parametrize("op", PURE, ids=lambda op: op.name)

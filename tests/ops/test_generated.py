@@ -10,10 +10,8 @@ import pytest
 import torch
 
 from pyrelay.ir.declaration.scalars import Scalars
-from pyrelay.ir.expr import Call, Function
-from pyrelay.ir.module import Module
+from pyrelay.ir.expr import Call
 from pyrelay.ir.op import Effect, Op, Pointwise
-from pyrelay.ir.types import FnType
 from pyrelay.lower_torch.scalars import TorchScalars
 from pyrelay.operators.table import ALL
 from pyrelay.passes.normalise.flavours import with_flavours
@@ -49,15 +47,7 @@ def test_generated_code_gives_the_value_of_the_evaluator(op: Op) -> None:
     for sample in samples(op):
         program, result = call_program(op, sample, {})
         expected = program.run(result, tensors(sample))
-        types = tuple(p.ty for p in program.params if p.ty is not None)
-        function = Function(
-            tuple(program.params),
-            program.builder.block(result),
-            result.ty,
-            ty=FnType(types, result.ty),
-            span=program.builder.span,
-        )
-        module = with_flavours(Module({"main": function}, {}))
+        module = with_flavours(program.module(result))
         actual = compile_module(module, "main", CPU)(*tensors(sample))
         if expected != ():
             assert_equal(actual, expected, rtol=1e-6, atol=1e-6)

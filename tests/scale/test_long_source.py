@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 
 from pyrelay import relay
 from pyrelay.translate.translator import translate
+from tests.loading import load_file
 
 HEAD = """from pyrelay import Int, float64, relay
 
@@ -26,13 +26,7 @@ def loaded(body: str, folder: Path) -> Any:
     """Import a file with one function, given its body."""
     file = folder / "long_source.py"
     file.write_text(HEAD + body, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("long_source", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module.f
+    return load_file(file).f
 
 
 ELIFS = "".join(f"    elif n == {i}:\n        return x * {i + 1}\n" for i in range(1, 300))

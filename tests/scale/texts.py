@@ -3,7 +3,6 @@ LeNet's training, for recursive functions with gradients, and for the programs i
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from pyrelay import relay
 from pyrelay.runtime.compile.program import Program
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text
+from tests.loading import load_file
 from tests.scale import sources
 
 LENET = Path(__file__).resolve().parents[2] / "examples" / "lenet" / "lenet.py"
@@ -23,13 +23,7 @@ STAGES = ("translated", "typed", "anf", "grad", "simplified", "host")
 
 def lenet() -> Any:
     """Import the example."""
-    spec = importlib.util.spec_from_file_location("lenet_program", LENET)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_file(LENET, "lenet_program")
 
 
 def of_functions() -> Iterator[str]:

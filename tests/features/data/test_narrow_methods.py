@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +12,7 @@ import torch
 
 from pyrelay import CheckError, Float, Int, relay
 from pyrelay.prelude import map as mapped
+from tests.loading import load_file
 
 
 @dataclass(frozen=True)
@@ -211,28 +210,18 @@ def run(line: Line, x: Float) -> Float:
 """
 
 
-def loaded(monkeypatch: pytest.MonkeyPatch, path: Path, text: str) -> ModuleType:
+def loaded(path: Path, text: str) -> ModuleType:
     path.write_text(text, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, path.stem, module)
-    spec.loader.exec_module(module)
-    return module
+    return load_file(path)
 
 
-def test_methods_that_compiled_code_does_not_call_may_be_any_python(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = loaded(monkeypatch, tmp_path / "any_python.py", PROGRAM)
+def test_methods_that_compiled_code_does_not_call_may_be_any_python(tmp_path: Path) -> None:
+    program = loaded(tmp_path / "any_python.py", PROGRAM)
     assert float(program.run(program.Line(2.0), 4.0)) == 8.0
 
 
-def test_a_method_whose_text_has_changed_is_not_compiled(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    program = loaded(monkeypatch, tmp_path / "changed.py", PROGRAM)
+def test_a_method_whose_text_has_changed_is_not_compiled(tmp_path: Path) -> None:
+    program = loaded(tmp_path / "changed.py", PROGRAM)
     text = PROGRAM.replace("self.slope * x", "self.slope + x")
     (tmp_path / "changed.py").write_text(text, encoding="utf-8")
     with pytest.raises(CheckError, match="RL109"):

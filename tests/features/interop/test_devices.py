@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import pyrelay
 from pyrelay import Dim, Float, Int, Model, Optimizer, Ref, RunError, Tensor, relay, relay_model
 from pyrelay.prelude import List
+from tests.loading import load_file
 from tests.pretended_gpu import move_to_pretended_gpu
 from tests.synchronisations import Synchronisations
 
@@ -191,12 +191,7 @@ def test_the_counter_sees_what_waits() -> None:
 @pytest.fixture
 def lenet() -> Any:
     """Load the example anew: what is compiled in a pretence holds constants that belong to it."""
-    spec = importlib.util.spec_from_file_location("lenet_anew", EXAMPLES / "lenet" / "lenet.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_file(EXAMPLES / "lenet" / "lenet.py", "lenet_anew")
 
 
 @relay

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pyrelay import CheckError
+from tests.loading import load_file
 
 CHAINS = {
     "tuples": ("x0 = (y, 1.0)", "x{next} = (x{i}, 1.0)"),
@@ -23,12 +23,7 @@ def program(folder: Path, lines: list[str]) -> Any:
     text = "from pyrelay import Float, relay\n\n\n@relay\ndef f(y: Float) -> Float:\n"
     path = folder / "written.py"
     path.write_text(text + "".join(f"    {line}\n" for line in [*lines, "return y"]))
-    spec = importlib.util.spec_from_file_location(f"written_{folder.name}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.f
+    return load_file(path, f"written_{folder.name}").f
 
 
 def chain(name: str, length: int) -> list[str]:

@@ -16,7 +16,7 @@ from pyrelay.kernels.backend import KernelFunction
 from pyrelay.lower_c.backend import CBackend
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.kernels.guards import Guards
-from tests.tolerances import assert_kernel
+from tests.tolerances import assert_kernel, forms_of
 from tests.unit.kernels.kernels import kernel as kernel_of
 from tests.unit.kernels.recognised import group_of
 
@@ -50,18 +50,10 @@ def check(source: str | Function, *operands: Any) -> Any:
     found = run(function, given)
     assert_kernel(found, expected)
     assert_kernel(tuple(given), tuple(reference))  # what is overwritten, and what is not
-    assert _forms(found) == _forms(expected)
+    assert forms_of(found) == forms_of(expected)
     return found
 
 
 def text(source: str) -> str:
     """Return the C of a function whose operands lie row by row."""
     return BACKEND.text(kernel(kernel_of(source)))
-
-
-def _forms(value: Any) -> Any:
-    """Return the shapes and dtypes of a value."""
-    if isinstance(value, tuple):
-        return tuple(map(_forms, value))
-    value = torch.as_tensor(value)
-    return value.shape, value.dtype

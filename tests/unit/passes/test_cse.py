@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.closures import first_order
 from pyrelay.passes.simplify.cse import share
-from tests.unit.passes.programs import ARGUMENTS, body_of, normal, program, value
+from tests.unit.passes.programs import body_of, normal
 
 
 def shared(text: str) -> str:
@@ -15,15 +14,6 @@ def shared(text: str) -> str:
     verify(module, Stage.ANF)
     assert share(module) is module, "once is enough"
     return body_of(module)
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_program_keeps_its_meaning(name: str) -> None:
-    module = program(name)
-    for source in (module, first_order(module, "main")):
-        made = share(source)
-        verify(made, Stage.ANF)
-        assert value(made, name).equal(value(module, name))
 
 
 @pytest.mark.parametrize(

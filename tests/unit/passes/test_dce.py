@@ -6,9 +6,8 @@ import pytest
 
 from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.closures import first_order
 from pyrelay.passes.simplify.dce import remove_dead
-from tests.unit.passes.programs import ARGUMENTS, body_of, evaluate, normal, program, value
+from tests.unit.passes.programs import body_of, evaluate, normal
 
 
 def cleaned(text: str) -> Module:
@@ -22,15 +21,6 @@ def left(body: str) -> str:
     """Return what is left of a body."""
     text = f"def @main(%x: float32, %r: ref(float32), %b: bool) {{ {body} }}"
     return body_of(cleaned(text))
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_program_keeps_its_meaning(name: str) -> None:
-    module = program(name)
-    for source in (module, first_order(module, "main")):
-        made = remove_dead(source, "main")
-        verify(made, Stage.ANF)
-        assert value(made, name).equal(value(module, name))
 
 
 @pytest.mark.parametrize(

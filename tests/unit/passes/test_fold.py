@@ -10,17 +10,13 @@ import torch
 from pyrelay.ir.expr import Constant, TensorData
 from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.closures import first_order
 from pyrelay.passes.simplify.fold import fold
 from tests.unit.passes.programs import (
-    ARGUMENTS,
     body_of,
     end_of,
     evaluate,
     folding,
     normal,
-    program,
-    value,
 )
 
 
@@ -39,15 +35,6 @@ def folded_expr(expr: str, params: str = "%x: Tensor[(2, 3), float32], %b: bool"
 def given(expr: str, params: str = "%x: Tensor[(2, 3), float32], %b: bool") -> str:
     """Return what a function that gives an expression gives after folding."""
     return folded_expr(expr, params).splitlines()[-1]
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_program_keeps_its_meaning(name: str) -> None:
-    module = program(name)
-    for source in (module, first_order(module, "main")):
-        made = fold(source, folding)
-        verify(made, Stage.ANF)
-        assert value(made, name).equal(value(module, name))
 
 
 @pytest.mark.parametrize(

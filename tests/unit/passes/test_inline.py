@@ -11,11 +11,10 @@ from pyrelay.ir.expr import Call, Function, GlobalVar
 from pyrelay.ir.module import Module
 from pyrelay.ir.traverse import free_globals, post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.closures import first_order
 from pyrelay.passes.simplify.inline import SMALL, inline
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text
-from tests.unit.passes.programs import ARGUMENTS, body_of, evaluate, normal, program, value
+from tests.unit.passes.programs import body_of, evaluate, normal
 
 BIG = " + ".join(["sin(%x)"] * SMALL)
 
@@ -24,15 +23,6 @@ def inlined(text: str) -> Module:
     module = inline(normal(text), "main")
     verify(module, Stage.ANF)
     return module
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_program_keeps_its_meaning(name: str) -> None:
-    module = program(name)
-    for source in (module, first_order(module, "main")):
-        made = inline(source, "main")
-        verify(made, Stage.ANF)
-        assert value(made, name).equal(value(module, name))
 
 
 def test_a_small_function_is_inlined_wherever_it_is_called() -> None:

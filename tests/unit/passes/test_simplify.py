@@ -16,17 +16,7 @@ from tests.unit.passes.programs import (
     normal,
     program,
     to_text,
-    value,
 )
-
-
-@pytest.mark.parametrize("name", ARGUMENTS)
-def test_a_program_keeps_its_meaning(name: str) -> None:
-    module = program(name)
-    for source in (module, first_order(module, "main")):
-        made = simplify(source, "main", folding)
-        verify(made, Stage.ANF)
-        assert value(made, name).equal(value(module, name))
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

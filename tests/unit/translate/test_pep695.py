@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.infer import infer
 from pyrelay.ir.types import show
 from pyrelay.translate.translator import translate
+from tests.loading import load_file
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")
 
@@ -45,13 +45,7 @@ def load(tmp_path: Path) -> Load:
     def imported(text: str) -> ModuleType:
         file = tmp_path / f"pep695_{next(NUMBERS)}.py"
         file.write_text(HEAD + text)
-        spec = importlib.util.spec_from_file_location(file.stem, file)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[file.stem] = module
-        spec.loader.exec_module(module)
-        return module
+        return load_file(file)
 
     return imported
 
