@@ -252,12 +252,17 @@ class Expressions:
         ]
         return self.random.choice(found) if found else self.float(scope, depth)
 
-    def _immediate(self, scope: Scope, depth: int, weak: bool) -> str:
+    def lambda_scope(self, scope: Scope) -> tuple[str, Scope]:
+        """Return the name of a lambda's parameter, and the scope of its body."""
         name = self.fresh("a")
         inner = scope.inner()
         # A name that is assigned again later cannot be captured.
         inner.names = {n: k for n, k in inner.names.items() if n[0] in "pa" or n in self.captured}
         inner.names[name] = "Float"
+        return name, inner
+
+    def _immediate(self, scope: Scope, depth: int, weak: bool) -> str:
+        name, inner = self.lambda_scope(scope)
         body = self.float(inner, depth)
         return f"(lambda {name}: {body})({self.float(scope, depth)})"
 
@@ -436,10 +441,7 @@ class Expressions:
         ]
         if names and self.chance(0.5):
             return self.random.choice(names)
-        name = self.fresh("a")
-        inner = scope.inner()
-        inner.names = {n: k for n, k in inner.names.items() if n[0] in "pa" or n in self.captured}
-        inner.names[name] = "Float"
+        name, inner = self.lambda_scope(scope)
         return f"(lambda {name}: {self.float(inner, min(depth, 2))})"
 
     def ints(self, scope: Scope, depth: int) -> str:

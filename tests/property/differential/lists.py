@@ -85,8 +85,5 @@ def _element(make: Expressions, scope: Scope) -> tuple[str, Scope]:
 
 
 def _key(make: Expressions, scope: Scope) -> str:
-    name = make.fresh("a")
-    inner = scope.inner()
-    inner.names = {n: k for n, k in inner.names.items() if n[0] in "pa" or n in make.captured}
-    inner.names[name] = "Float"
+    name, inner = make.lambda_scope(scope)
     return f"lambda {name}: {make.random.choice(('-', '', 'abs'))}({make.float(inner, 1)})"

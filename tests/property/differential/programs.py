@@ -124,25 +124,24 @@ class _Program(Statements):
     def _recursive(self) -> None:
         """Write a function that counts down."""
         name, result = self.make.fresh("rec"), self.random.choice(("Float", "Float", "Int"))
+        self._counted_down(name, name, result)
+        self._globals.append(Helper(name, ("Small", result), result))
+
+    def _counted_down(self, name: str, called: str, result: str) -> None:
+        """Write a function that calls one with a smaller number."""
         scope = Scope({"n": "Small", "a": result}, list(self._globals))
         returned = f" -> {ANNOTATIONS[result]}" if self.make.chance(0.5) else ""
         self.line(0, "@relay")
         self.line(0, f"def {name}(n: Int, a: {ANNOTATIONS[result]}){returned}:")
-        self.recursion(1, name, result, scope, "n", 1)
+        self.recursion(1, called, result, scope, "n", 1)
         self.line(0, "")
-        self._globals.append(Helper(name, ("Small", result), result))
 
     def _mutual(self) -> None:
         """Write two functions that call each other."""
         one, other = self.make.fresh("even"), self.make.fresh("odd")
         result = self.random.choice(("Float", "Int"))
         for name, called in ((one, other), (other, one)):
-            scope = Scope({"n": "Small", "a": result}, list(self._globals))
-            returned = f" -> {ANNOTATIONS[result]}" if self.make.chance(0.5) else ""
-            self.line(0, "@relay")
-            self.line(0, f"def {name}(n: Int, a: {ANNOTATIONS[result]}){returned}:")
-            self.recursion(1, called, result, scope, "n", 1)
-            self.line(0, "")
+            self._counted_down(name, called, result)
         self._globals.append(Helper(one, ("Small", result), result))
 
     def _tree_walk(self) -> None:
