@@ -188,7 +188,7 @@ def measure(chosen: Callable[[str], bool], *, quick: bool, out: Path) -> None:
 
 
 def state() -> str:
-    """Return the driver, the clocks and the temperature of the device, where a tool tells."""
+    """Return the driver, the clocks and the temperature of the device, where they can be read."""
     asked = "driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit"
     command = ["nvidia-smi", f"--query-gpu={asked},temperature.gpu", "--format=csv,noheader"]
     if shutil.which(command[0]) is None:

@@ -117,7 +117,7 @@ def case_of(ours: Any, theirs: Any, args: tuple[torch.Tensor, ...], **about: Any
 
 
 def lie_still(args: tuple[torch.Tensor, ...]) -> None:
-    """Tell torch.compile that tensors do not move, so that its graphs need not copy them."""
+    """Declare to torch.compile that tensors do not move, so that its graphs need not copy them."""
     for arg in args:
         torch._dynamo.mark_static_address(arg)  # noqa: SLF001  documented under this name
 

@@ -82,7 +82,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @cache
 def _no_gpu() -> str | None:
-    """Say why there is no GPU; None where there is one."""
+    """Return why there is no GPU; None where there is one."""
     if not HAS_TORCH:
         return "torch is not installed"
     import torch

@@ -167,7 +167,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say what ran as kernels."""
+    """Print what ran as kernels."""
     if TALLY.launches:
         terminalreporter.write_line(
             f"{TALLY.tests} tests ran kernels in {TALLY.calls} calls, each as torch does it: "

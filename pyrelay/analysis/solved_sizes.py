@@ -61,7 +61,7 @@ def undetermined_sizes_of(function: Function) -> list[Undetermined]:
 
 
 def solvable(names: Iterable[str], known: Iterable[Dim]) -> bool:
-    """Whether dims that values show determine sizes."""
+    """Return whether dims that values show determine sizes."""
     wanted = list(names)
     return not wanted or {s.name for s in solutions(known, wanted)}.issuperset(wanted)
 

@@ -89,7 +89,7 @@ class Known:
         self.dims: Final = set(dims)
 
     def has(self, dim: Dim) -> bool:
-        """Whether a dim is shown, or is computed from dims that are."""
+        """Return whether a dim is shown, or is computed from dims that are."""
         return not any(True for _ in uncovered(dim, self.dims))
 
 

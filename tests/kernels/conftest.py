@@ -1,5 +1,6 @@
-"""The kernels run in Triton's interpreter, which must be told so before it is imported; or, with
-`pytest -m gpu`, compiled on a GPU: the same tests, but for those that look at the interpreter.
+"""The kernels run in Triton's interpreter, which an environment variable chooses before Triton is
+imported; or, with `pytest -m gpu`, compiled on a GPU: the same tests, but for those that look at
+the interpreter.
 
 Every kernel that was interpreted is written down for `ahead_of_time.py`, which compiles them all.
 """
@@ -33,7 +34,7 @@ WITHOUT_DEVICE = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Say where kernels run."""
+    """Print where kernels run."""
     if asks_for_gpu(config):
         return
     assert "triton" not in sys.modules, "run tests/kernels in a process of its own"

@@ -1,4 +1,4 @@
-"""What is missing for kernels is said, once, with what to do."""
+"""A missing part of the kernel toolchain is reported once, with the remedy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def forgetful() -> Any:
 
 
 def why(lowering: str, device: torch.device) -> str:
-    """Return what is said where kernels cannot be had."""
+    """Return the message where kernels are not available."""
     with options(lowering=lowering), pytest.raises(RunError) as raised:
         lowering_on(device, NOWHERE)
     return str(raised.value)

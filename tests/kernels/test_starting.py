@@ -1,5 +1,4 @@
-"""Kernels as a GPU would be told to start them, on a driver and compiled kernels that only note
-what they are told."""
+"""Starts of kernels, on a driver and compiled kernels that only note their arguments."""
 
 from __future__ import annotations
 
@@ -58,7 +57,7 @@ class Jit:
 
 @dataclass
 class Gpu:
-    """What was told to a device that is not there."""
+    """The calls that a pretended device received."""
 
     compilations: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
     starts: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])

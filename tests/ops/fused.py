@@ -27,8 +27,7 @@ def program_of(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Progra
 def result_and_inputs(
     op: Op, sample: Sample, names: Mapping[int, Dim]
 ) -> tuple[Any, list[torch.Tensor]]:
-    """Return the value on inputs of a sample, None if nothing is said of the call, and the
-    inputs."""
+    """Return the value on inputs of a sample, None if the call has no rule, and the inputs."""
     args = inputs(op, sample)
     try:
         return fused_result(op, sample, names, args), args

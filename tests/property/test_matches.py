@@ -107,7 +107,8 @@ def test_a_gradient_is_what_autograd_finds(program: MatchProgram) -> None:
 @SOME
 @given(match_programs())
 def test_clauses_that_never_win_can_go(program: MatchProgram) -> None:
-    """What is said to be unreachable changes nothing, and the match stays complete without it."""
+    """A clause that is reported as unreachable changes nothing, and the match stays complete
+    without it."""
     typed = infer(parse_module(program.text))
     for node in post_order(typed.functions["main"]):
         if isinstance(node, Match):

@@ -1,4 +1,4 @@
-"""Mistakes in texts and exactly what is said about them: `mistakes/<case>.relay` and its golden."""
+"""Mistakes in texts and the exact messages about them: `mistakes/<case>.relay` and its golden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relay's operators give the values that Relay gave, told by torch."""
+"""Relay's operators give the values that Relay gave, which torch computes."""
 
 from __future__ import annotations
 

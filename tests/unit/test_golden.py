@@ -1,4 +1,4 @@
-"""The golden fixture writes files when told to, and else refuses what differs."""
+"""The golden fixture writes files when the option asks for it, and else refuses differences."""
 
 from __future__ import annotations
 

@@ -265,8 +265,8 @@ def _inverse_rms(x: Value, dims: tuple[int, ...], eps: float | None) -> Value:
 
 
 def _rms_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
-    """The derivative of the body in one reduction along each row, where that of its parts has
-    two."""
+    """Return the derivative of the body in one reduction along each row, where that of its parts
+    has two."""
     x, weight = p.args
     assert is_given(x)
     dims = _last_dims(x, p.attrs["normalized_shape"])

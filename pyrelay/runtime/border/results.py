@@ -190,7 +190,8 @@ def _as_it_is(value: Any, _: Leaf) -> Any:
 
 
 def _function(value: Any, ty: FnType, numbers: Numbers, around: _Call) -> Any:
-    """A function result, such as the pullback of a vjp: call it with tensors."""
+    """Return a function result, such as the pullback of a vjp, as a function to call with
+    tensors."""
 
     plans = [around.schema.plan(p) for p in ty.params]
     made = parts_of(numbers, len(ty.params) + 1)[-1]

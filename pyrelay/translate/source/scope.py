@@ -230,7 +230,7 @@ def is_data(value: object) -> bool:
 
 
 def is_known(value: object) -> bool:
-    """Whether a value is data without named sizes, which are another number in each call."""
+    """Return whether a value is data without named sizes, which are another number in each call."""
     pending = [value]
     while pending:
         current = pending.pop()

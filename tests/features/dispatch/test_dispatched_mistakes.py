@@ -1,4 +1,4 @@
-"""What an implementation does wrong is told with the user's line."""
+"""Mistakes of an implementation are reported with the user's line."""
 
 from __future__ import annotations
 

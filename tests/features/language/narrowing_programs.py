@@ -1,4 +1,4 @@
-"""Programs in which tests and assertions tell of names, and of parts of names, what they are."""
+"""Programs in which tests and assertions narrow the types of names and of their parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests and assertions tell: the same values as plain Python, in both executors."""
+"""Types that tests and assertions narrow: the same values as plain Python, in both executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script gives to functions over models, and what it is told where that is wrong."""
+"""Arguments that a script passes to functions over models, and the errors of wrong ones."""
 
 from __future__ import annotations
 

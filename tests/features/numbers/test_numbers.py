@@ -1,5 +1,5 @@
-"""Results are Python's own numbers where the annotation said `int`, `float` or `bool`, wherever in
-the value that is, and tensors where it said `Int`, `Float` or `Bool`."""
+"""Results are Python's own numbers where the annotation has `int`, `float` or `bool`, wherever in
+the value that is, and tensors where it has `Int`, `Float` or `Bool`."""
 
 from __future__ import annotations
 

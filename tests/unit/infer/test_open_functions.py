@@ -1,4 +1,4 @@
-"""Global functions whose types only their uses tell."""
+"""Global functions whose types are inferred from their uses."""
 
 from __future__ import annotations
 

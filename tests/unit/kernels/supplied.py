@@ -107,7 +107,7 @@ class Arithmetic:
 
 
 def read_results(function: Function, args: tuple[Any, ...], sizes: Mapping[str, int]) -> list[Any]:
-    """Return all results of a function whose values are said element by element."""
+    """Return all results of a function whose values are computed element by element."""
     found: list[Any] = []
     for result in results_of(function.body):
         supplier = Tensors(sizes, dict(zip(function.params, args, strict=True)))

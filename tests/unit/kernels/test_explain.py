@@ -1,4 +1,4 @@
-"""What networks become: their kernels, bytes and operations, as the user is told."""
+"""The kernels of networks, with bytes and operations, as the user reads them."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Again:
 
 
 class Recorder:
-    """Counts graphs, and tells a region that it is being recorded."""
+    """Counts graphs, and shows a region that it is being recorded."""
 
     def __init__(self) -> None:
         self.graphs: Final[list[Again]] = []
@@ -201,7 +201,7 @@ def test_a_region_that_cannot_be_recorded_runs_as_it_is_and_says_so_once(
 
 
 class Torch:
-    """What `torch.cuda` is told, on a machine without a GPU."""
+    """The calls of `torch.cuda`, without a GPU."""
 
     def __init__(self) -> None:
         self.told: Final[list[tuple[Any, ...]]] = []

@@ -1,4 +1,4 @@
-"""Dead code goes; what has an effect or tells a needed size stays."""
+"""Dead code goes; an effect, and a value that shows a needed size, stays."""
 
 from __future__ import annotations
 

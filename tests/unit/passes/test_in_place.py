@@ -1,4 +1,4 @@
-"""Updates in place: made where nobody can tell, and nowhere else."""
+"""Updates in place: made where they cannot be observed, and nowhere else."""
 
 from __future__ import annotations
 

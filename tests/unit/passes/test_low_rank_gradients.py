@@ -1,4 +1,4 @@
-"""Products of matrices leave a program as their factors where nothing can tell."""
+"""Products of matrices leave a program as their factors where nothing can observe it."""
 
 from __future__ import annotations
 

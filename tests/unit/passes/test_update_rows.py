@@ -1,4 +1,4 @@
-"""Steps of optimisers on tables: taken on the rows that move where nobody can tell."""
+"""Steps of optimisers on tables: taken on the rows that move, where that cannot be observed."""
 
 from __future__ import annotations
 

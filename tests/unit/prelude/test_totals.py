@@ -1,4 +1,5 @@
-"""`sum`, `max` and `min` of lists and tuples: what Python gives, and what is said of nothing."""
+"""`sum`, `max` and `min` of lists and tuples: the values of Python, and the errors of empty
+ones."""
 
 from __future__ import annotations
 

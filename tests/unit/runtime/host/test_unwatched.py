@@ -1,4 +1,4 @@
-"""Programs that only compute run past autograd's bookkeeping, and nobody can tell."""
+"""Programs that only compute run past autograd's bookkeeping, which cannot be observed."""
 
 from __future__ import annotations
 
