@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyrelay.diagnostics.source import NOWHERE as SPAN
-from pyrelay.ir.expr import (
-    Binding,
-    Expr,
-    Flavour,
-    LetBlock,
-)
+from pyrelay.ir.expr import Binding, Expr, Flavour, LetBlock
 from pyrelay.ir.names import Names
 from pyrelay.operators.builder import Builder, Value
 

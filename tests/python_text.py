@@ -30,11 +30,7 @@ from pyrelay.ir.expr import (
 from pyrelay.ir.linking import Library
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
 from pyrelay.ir.normal_form import to_anf
-from pyrelay.ir.traverse import (
-    bound_vars,
-    post_order,
-    rewrite,
-)
+from pyrelay.ir.traverse import bound_vars, post_order, rewrite
 from pyrelay.ir.types import AdtType, Type, map_type
 from pyrelay.text.printer import to_text
 from pyrelay.to_python.data import field_names

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyrelay.ir.expr import (
-    Expr,
-    Flavour,
-    Function,
-    LetBlock,
-)
+from pyrelay.ir.expr import Expr, Flavour, Function, LetBlock
 from pyrelay.ir.module import Module
 from pyrelay.ir.traverse import post_order, rewrite, substitute
 

@@ -11,17 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from ..ir.dims import Dim
-from ..ir.expr import (
-    Assumption,
-    Binding,
-    Call,
-    Clause,
-    Expr,
-    Function,
-    LetBlock,
-    Match,
-    Var,
-)
+from ..ir.expr import Assumption, Binding, Call, Clause, Expr, Function, LetBlock, Match, Var
 from ..ir.nested import map_nested
 from ..ir.op import Op
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite

@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Final, final
 from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..ir.equations import Solution, solutions
-from ..ir.expr import (
-    Binding,
-    Call,
-    Expr,
-    Flavour,
-    Function,
-    LetBlock,
-    Match,
-    Var,
-    is_atom,
-)
+from ..ir.expr import Binding, Call, Expr, Flavour, Function, LetBlock, Match, Var, is_atom
 from ..ir.normal_form import normalise
 from ..ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
 from ..ir.types import SizeType

@@ -6,17 +6,7 @@ from ..diagnostics.catalogue.dtypes import NumberOutOfRange
 from ..diagnostics.diagnostic import Problem
 from ..ir.dims import Dim
 from ..ir.expr import Constant, TensorData
-from ..ir.types import (
-    BOOL,
-    STR,
-    DType,
-    DTypeKind,
-    SizeType,
-    TensorType,
-    Type,
-    fits,
-    int64,
-)
+from ..ir.types import BOOL, STR, DType, DTypeKind, SizeType, TensorType, Type, fits, int64
 from ..operators.captured import CAPTURED, CapturedInteger
 from .solver import Solver
 

@@ -27,17 +27,7 @@ from ..ir.calls.attributes import WrongAttribute
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constructor, Expr, Function
 from ..ir.op import Clash, Stuck
-from ..ir.types import (
-    INT,
-    AdtType,
-    DType,
-    FnType,
-    TensorType,
-    TupleType,
-    Type,
-    TypeHole,
-    show,
-)
+from ..ir.types import INT, AdtType, DType, FnType, TensorType, TupleType, Type, TypeHole, show
 from ..operators.host.field import field as field_op
 from ..operators.host.loop import by_type, unpacked
 from ..prelude.library import LIST

@@ -36,14 +36,7 @@ from ..ir.types import (
 )
 from ..operators.captured import CAPTURED, CapturedInteger
 from ..operators.host.text import ON_TEXT
-from ..operators.primitive.arithmetic import (
-    add,
-    floor_divide,
-    mod,
-    multiply,
-    negative,
-    subtract,
-)
+from ..operators.primitive.arithmetic import add, floor_divide, mod, multiply, negative, subtract
 from ..operators.primitive.arithmetic import maximum as maximum_op
 from ..operators.primitive.arithmetic import minimum as minimum_op
 from ..operators.primitive.index import index

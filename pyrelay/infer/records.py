@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 from ..diagnostics.catalogue.data import NoSuchField, NoSuchMethod
 from ..diagnostics.diagnostic import Problem
 from ..ir.dims import Dim
-from ..ir.expr import (
-    Call,
-    Expr,
-    Function,
-    Match,
-    RefRead,
-    Tuple,
-    Var,
-)
+from ..ir.expr import Call, Expr, Function, Match, RefRead, Tuple, Var
 from ..ir.fields import all_have, reading
 from ..ir.op import Clash, Stuck
 from ..ir.types import AdtType, RefType, Substitution, Type, TypeHole, dim_names, show

@@ -17,15 +17,7 @@ from ..ir.expr import Call, Function, GlobalVar, Var
 from ..ir.module import Module
 from ..ir.names import Names
 from ..ir.traverse import free_globals, replace_params
-from ..ir.types import (
-    Type,
-    TypeParam,
-    dim_names,
-    is_open_shape,
-    map_type,
-    open_shapes,
-    with_dims,
-)
+from ..ir.types import Type, TypeParam, dim_names, is_open_shape, map_type, open_shapes, with_dims
 
 Ranks: TypeAlias = tuple[int, ...]
 """How many dims stand in the place of each `...`."""

@@ -60,22 +60,8 @@ from ..ir.types import DTYPES, UNIT, DType, TupleType, Type
 from .attributes import transform_text, written
 from .constants import constant_text, constant_type, literal_text
 from .implied import KNOWN_ALONE, Implied, declared
-from .lexis import (
-    TYPE_RESERVED,
-    VERSION,
-    global_text,
-    name_text,
-    number_text,
-    string_text,
-)
-from .types import (
-    TypeScope,
-    dim_text,
-    items_text,
-    type_arg_text,
-    type_params_text,
-    type_text,
-)
+from .lexis import TYPE_RESERVED, VERSION, global_text, name_text, number_text, string_text
+from .types import TypeScope, dim_text, items_text, type_arg_text, type_params_text, type_text
 from .var_names import VarNames
 
 if TYPE_CHECKING:

@@ -8,18 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, final
 
-from ..ir.expr import (
-    Binding,
-    Call,
-    Clause,
-    Expr,
-    Function,
-    If,
-    LetBlock,
-    Match,
-    Var,
-    type_of,
-)
+from ..ir.expr import Binding, Call, Clause, Expr, Function, If, LetBlock, Match, Var, type_of
 from ..ir.traverse import Steps, free_vars, let, run, spine, substitute
 from ..ir.types import FnType
 

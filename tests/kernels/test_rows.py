@@ -14,13 +14,7 @@ from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.rows import pieces as row_pieces
 from pyrelay.lower_triton.rows import rows
 from tests.golden import Golden
-from tests.kernels.row_sources import (
-    BATCH_NORM,
-    COLUMNS,
-    CROSS_ENTROPY,
-    LAYER_NORM,
-    SOFTMAX,
-)
+from tests.kernels.row_sources import BATCH_NORM, COLUMNS, CROSS_ENTROPY, LAYER_NORM, SOFTMAX
 from tests.kernels.running import DEVICE, check, kernels, run
 from tests.unit.kernels.kernels import kernel, lower
 

@@ -11,12 +11,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Tensor, float64, relay
-from pyrelay.models.implicit import (
-    fixed_point,
-    fixed_point_in,
-    implicit_root,
-    implicit_root_in,
-)
+from pyrelay.models.implicit import fixed_point, fixed_point_in, implicit_root, implicit_root_in
 
 N = Dim("N")
 Vector = Tensor[Float, (N,)]

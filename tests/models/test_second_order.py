@@ -13,9 +13,7 @@ from pyrelay import Dim, Float, Model, Tensor, relay
 from pyrelay.models.tree_lstm import Rooted, Tree, binary_tree_lstm, child_sum_tree_lstm
 from pyrelay.prelude import List
 from tests.models.test_recurrent import INPUT, SIZE, code_loss, inputs_of, lstm_code
-from tests.models.test_tree_lstm import (
-    SIZE as TREE_SIZE,
-)
+from tests.models.test_tree_lstm import SIZE as TREE_SIZE
 from tests.models.test_tree_lstm import (
     WORDS,
     binary_loss,

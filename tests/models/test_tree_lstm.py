@@ -9,14 +9,7 @@ import pytest
 import torch
 
 from pyrelay import Float, relay
-from pyrelay.models.tree_lstm import (
-    Leaf,
-    Node,
-    Rooted,
-    Tree,
-    binary_tree_lstm,
-    child_sum_tree_lstm,
-)
+from pyrelay.models.tree_lstm import Leaf, Node, Rooted, Tree, binary_tree_lstm, child_sum_tree_lstm
 from pyrelay.prelude import List
 
 WORDS, SIZE = 7, 5

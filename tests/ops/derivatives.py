@@ -16,13 +16,7 @@ from pyrelay.ir.types import float64
 from pyrelay.operators.builder import Value
 from tests.ops.checks import operands_of
 from tests.ops.materials import leaves, tensors, widened
-from tests.ops.programs import (
-    Program,
-    call_program,
-    differentiate,
-    float_parameters,
-    float_parts,
-)
+from tests.ops.programs import Program, call_program, differentiate, float_parameters, float_parts
 from tests.ops.references import call_reference, reference
 
 STEP = 1e-5

@@ -28,15 +28,7 @@ from pyrelay.ir.op import (
     SampleArg,
     TensorSpec,
 )
-from pyrelay.ir.types import (
-    DTYPES,
-    STR,
-    FnType,
-    TensorType,
-    TupleType,
-    Type,
-    is_float,
-)
+from pyrelay.ir.types import DTYPES, STR, FnType, TensorType, TupleType, Type, is_float
 from pyrelay.lower_torch.apply import apply_op
 from pyrelay.operators.builder import Builder, Value
 from pyrelay.runtime.compile.evaluator import evaluate

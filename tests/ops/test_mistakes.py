@@ -8,14 +8,7 @@ from typing import Any
 import pytest
 
 from pyrelay.ir.op import Clash, Op
-from pyrelay.ir.types import (
-    STR,
-    Type,
-    bool_,
-    float32,
-    int64,
-    tensor_type,
-)
+from pyrelay.ir.types import STR, Type, bool_, float32, int64, tensor_type
 from pyrelay.operators.builder import Value
 from pyrelay.operators.composite import measure, softmax
 from pyrelay.operators.primitive import activation, arithmetic, compare, extrema, reduce, scan, sort

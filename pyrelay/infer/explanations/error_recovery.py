@@ -12,16 +12,7 @@ from typing import Final, TypeAlias
 
 from ...diagnostics.diagnostic import Problem
 from ...ir.constant import is_placeholder
-from ...ir.expr import (
-    Call,
-    Expr,
-    Function,
-    GlobalVar,
-    LetBlock,
-    Match,
-    RefWrite,
-    Var,
-)
+from ...ir.expr import Call, Expr, Function, GlobalVar, LetBlock, Match, RefWrite, Var
 from ...ir.traverse import bound_vars, children, post_order
 from ...ir.types import Type, TypeHole, open_shapes, subtypes
 

@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING, final
 from ...dataclass import dataclass
 from ...diagnostics.source import Construct, Span
 from ...ir.dims import Dim
-from ...ir.expr import (
-    Binding,
-    Call,
-    Constant,
-    Expr,
-    Flavour,
-    Function,
-    If,
-    LetBlock,
-    TupleGet,
-    Var,
-)
+from ...ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ...ir.op import Clash, Stuck
 from ...ir.types import BOOL, INT, AdtType, StrType, TupleType, Type, TypeHole, show
 from ...operators.host.failing import fail

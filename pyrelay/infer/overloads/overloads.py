@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...diagnostics.source import Construct
 from ...ir.dims import Dim
-from ...ir.expr import (
-    Call,
-    Constant,
-    Expr,
-    Function,
-    Tuple,
-    Var,
-)
+from ...ir.expr import Call, Constant, Expr, Function, Tuple, Var
 from ...ir.op import Clash, Op, Stuck
 from ...ir.own_sizes import has_own_sizes, opened
 from ...ir.types import (

@@ -27,17 +27,7 @@ from typing import Any, Final, final
 from ...ir.constant import nearest
 from ...ir.declaration.elements import Elements
 from ...ir.dims import Dim
-from ...ir.types import (
-    DType,
-    DTypeKind,
-    bool_,
-    int8,
-    int16,
-    int32,
-    int64,
-    is_float,
-    uint8,
-)
+from ...ir.types import DType, DTypeKind, bool_, int8, int16, int32, int64, is_float, uint8
 from .terms import Term, Terms, is_half, widened
 
 _ROOTS: Final = {"sqrt": "square_root", "rsqrt": "reciprocal_root"}

@@ -17,16 +17,7 @@ from ...dataclass import dataclass
 from ...ir.dims import product
 from ...ir.types import is_float
 from ...kernels.backend import KernelFunction
-from ...kernels.calling import (
-    Layout,
-    NoKernel,
-    Number,
-    Read,
-    Scratch,
-    Size,
-    Stride,
-    Written,
-)
+from ...kernels.calling import Layout, NoKernel, Number, Read, Scratch, Size, Stride, Written
 from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep, ViewStep
 from ..math import Target, element_of
 from .kernel import Kernel, Route

@@ -28,13 +28,7 @@ from ...ir.op import (
 from ...ir.rules import expect, parameter_dtype, with_rank
 from ...ir.types import TensorType, Type
 from ..builder import result_shape
-from ..shared.convolving import (
-    batched,
-    check_channels,
-    conv_bias,
-    image_type,
-    kernel_size,
-)
+from ..shared.convolving import batched, check_channels, conv_bias, image_type, kernel_size
 from ..shared.operands import is_given
 from .conv import conv_input_grad
 

@@ -42,15 +42,7 @@ from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.names import Names
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, run, spine
-from ...ir.types import (
-    AdtType,
-    FnType,
-    Substitution,
-    TupleType,
-    Type,
-    TypeVar,
-    substitution,
-)
+from ...ir.types import AdtType, FnType, Substitution, TupleType, Type, TypeVar, substitution
 from ...ir.verify import Stage
 from ...operators.builder import Builder, Value
 from ...operators.primitive.collect import collected

@@ -18,13 +18,7 @@ from ...operators.primitive.activation import stop_gradient
 from ...operators.primitive.compare import equal, where
 from ...operators.primitive.embedding import embedding, embedding_grad
 from ...operators.primitive.gathering import gather, index_select, scatter_add, take
-from ...operators.primitive.index import (
-    extract,
-    index,
-    index_accumulate,
-    scatter_at,
-    set_at,
-)
+from ...operators.primitive.index import extract, index, index_accumulate, scatter_at, set_at
 from ...operators.primitive.parts import index_add
 from ...operators.primitive.sort import searchsorted
 from ...operators.primitive.view import permute

@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.free_names import Summary, summarise
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import (
-    Expr,
-    Function,
-    GlobalVar,
-    type_of,
-)
+from ...ir.expr import Expr, Function, GlobalVar, type_of
 from ...ir.module import ConstructorDef, Module
 from ...ir.names import Names
 from ...ir.types import AdtType, FnType, Substitution, Type, substitution

@@ -10,12 +10,7 @@ from ...analysis.matching import Matching
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.expr import Expr, Function, Transform, Var, type_of
-from ...ir.types import (
-    FnType,
-    Substitution,
-    Type,
-    TypeParam,
-)
+from ...ir.types import FnType, Substitution, Type, TypeParam
 from .closures import (
     Closure,
     ConstructorTarget,

@@ -15,17 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...analysis.free_names import names_in
 from ...ir.dims import ZERO, Dim, DimVar
 from ...ir.module import AdtDef, ConstructorDef
-from ...ir.types import (
-    INT,
-    AdtType,
-    FnType,
-    SizeType,
-    Type,
-    dims,
-    map_type,
-    substitution,
-    subtypes,
-)
+from ...ir.types import INT, AdtType, FnType, SizeType, Type, dims, map_type, substitution, subtypes
 from .closures import FunctionData, NotFirstOrder
 
 if TYPE_CHECKING:

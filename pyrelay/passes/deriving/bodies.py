@@ -36,13 +36,7 @@ from ...ir.expr import (
 from ...ir.names import Names
 from ...ir.op import Expansion, Op
 from ...ir.traverse import Steps, pattern_vars, spine
-from ...ir.types import (
-    AdtType,
-    Substitution,
-    TupleType,
-    Type,
-    dim_names,
-)
+from ...ir.types import AdtType, Substitution, TupleType, Type, dim_names
 from ...operators.builder import Builder
 
 if TYPE_CHECKING:

@@ -5,18 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import (
-    Binding,
-    Call,
-    Clause,
-    Expr,
-    Function,
-    GlobalVar,
-    If,
-    Match,
-    Tuple,
-    Var,
-)
+from ...ir.expr import Binding, Call, Clause, Expr, Function, GlobalVar, If, Match, Tuple, Var
 from ...ir.names import Names
 from ...ir.traverse import Steps, let
 from ...ir.types import TupleType, Type, as_arguments

@@ -18,14 +18,7 @@ from ...ir.module import AdtDef
 from ...ir.own_sizes import has_own_sizes
 from ...ir.rewriter import stands_for
 from ...ir.traverse import Steps
-from ...ir.types import (
-    AdtType,
-    SizeType,
-    TupleType,
-    Type,
-    dim_names,
-    substitution,
-)
+from ...ir.types import AdtType, SizeType, TupleType, Type, dim_names, substitution
 from ...operators.host.failing import fail, no_element, no_structure
 from ...operators.host.text import stop
 from .values import Known, Made, Unknown, Value, made, token

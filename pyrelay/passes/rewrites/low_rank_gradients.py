@@ -21,17 +21,7 @@ from typing import ClassVar, Final, TypeAlias, final
 from ...analysis.bindings import definitions, uses
 from ...dataclass import dataclass
 from ...ir.calls.storage import makes_storage
-from ...ir.expr import (
-    Binding,
-    Call,
-    Expr,
-    Function,
-    LetBlock,
-    Tuple,
-    TupleGet,
-    Var,
-    type_of,
-)
+from ...ir.expr import Binding, Call, Expr, Function, LetBlock, Tuple, TupleGet, Var, type_of
 from ...ir.module import Module
 from ...ir.op import Op, View
 from ...ir.traverse import spine

@@ -21,18 +21,7 @@ from ...analysis.dim_availability import needed, shown, uncovered
 from ...analysis.loops import Loop, Part, part_of, round_of
 from ...dataclass import dataclass
 from ...ir.dims import ZERO, Dim, product
-from ...ir.expr import (
-    Binding,
-    Call,
-    Constant,
-    Expr,
-    Match,
-    Tuple,
-    TupleGet,
-    Var,
-    is_atom,
-    type_of,
-)
+from ...ir.expr import Binding, Call, Constant, Expr, Match, Tuple, TupleGet, Var, is_atom, type_of
 from ...ir.names import Names
 from ...ir.op import Op, ShapeBehaviour
 from ...ir.traverse import children, post_order

@@ -27,14 +27,7 @@ from ...diagnostics.catalogue.gradient import (
     UnknownFunction,
 )
 from ...diagnostics.diagnostic import CheckError, Problem
-from ...ir.expr import (
-    Function,
-    Rule,
-    Transform,
-    Var,
-    function_type,
-    type_of,
-)
+from ...ir.expr import Function, Rule, Transform, Var, function_type, type_of
 from ...ir.module import Module
 from ...ir.traverse import post_order
 from ...ir.types import FnType, TypeVar, subtypes

@@ -15,17 +15,7 @@ from typing import Final, TypeAlias
 from ...ir.derived_types.batch_dims import with_batch
 from ...ir.derived_types.jacobians import mapped, tensors_in
 from ...ir.dims import ZERO, Dim, product
-from ...ir.expr import (
-    Batching,
-    Binding,
-    Call,
-    Function,
-    If,
-    Rule,
-    Transform,
-    Var,
-    type_of,
-)
+from ...ir.expr import Batching, Binding, Call, Function, If, Rule, Transform, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import let
 from ...ir.types import DType, FnType, TensorType, TupleType, Type, int64

@@ -22,12 +22,7 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Expr, Function, Rule, Var, function_type, type_of
 from ...ir.names import Names
 from ...ir.traverse import post_order, run
-from ...ir.types import (
-    RefType,
-    SizeType,
-    Type,
-    as_arguments,
-)
+from ...ir.types import RefType, SizeType, Type, as_arguments
 from ...operators.builder import Builder, Value
 from ...operators.host.shadow import shadow
 from ..deriving.cotangents.cells import without_sizes

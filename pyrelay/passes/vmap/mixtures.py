@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ...ir.dims import ZERO, Dim, DimVar
 from ...ir.expr import Call, Function, Var
 from ...ir.names import Names
-from ...ir.types import (
-    AdtType,
-    FnType,
-    SizeType,
-    TensorType,
-    TupleType,
-    Type,
-    int64,
-)
+from ...ir.types import AdtType, FnType, SizeType, TensorType, TupleType, Type, int64
 from ...operators.builder import Builder, Value
 from ...operators.host.failing import no_structure
 from ...operators.primitive.arithmetic import minimum

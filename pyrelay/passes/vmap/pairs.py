@@ -15,15 +15,7 @@ from ...ir.derived_types.batch_dims import axes_of
 from ...ir.dims import Dim
 from ...ir.expr import Call, GlobalVar, LetBlock, type_of
 from ...ir.traverse import Steps
-from ...ir.types import (
-    AdtType,
-    FnType,
-    RefType,
-    SizeType,
-    TupleType,
-    Type,
-    as_arguments,
-)
+from ...ir.types import AdtType, FnType, RefType, SizeType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
 from ...operators.primitive.create import arange
 from ...operators.primitive.view import permute

@@ -15,11 +15,7 @@ from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.traverse import post_order
 from ...ir.types import FnType, Type
-from ...translate.source.definition import (
-    Definition,
-    DerivedFunction,
-    MadeFunction,
-)
+from ...translate.source.definition import Definition, DerivedFunction, MadeFunction
 from ...translate.source.residual import Residual
 from ..models.model import Model
 from ..models.model_io import Arguments, Models

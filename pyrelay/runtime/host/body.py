@@ -31,14 +31,7 @@ from ...ir.traverse import Steps
 from ...ir.types import UNIT, dtype_of
 from ...lower_torch.apply import is_omitted
 from ...lower_torch.emit import call_body, emit_op
-from ...lower_torch.terms import (
-    Form,
-    Term,
-    form_of,
-    leaf,
-    tuple_term,
-    write,
-)
+from ...lower_torch.terms import Form, Term, form_of, leaf, tuple_term, write
 from ...operators.host.debugging import is_debugging
 from . import branches, functions, loops, methods
 from .debugging import is_written, leave_lines, write_debugging

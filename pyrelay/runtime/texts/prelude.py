@@ -19,15 +19,7 @@ from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
 from ...ir.module import EMPTY, Module
 from ...ir.names import Names
 from ...ir.op import Op
-from ...ir.types import (
-    BOOL,
-    FLOAT,
-    INT,
-    PRELUDE,
-    AdtType,
-    TupleType,
-    Type,
-)
+from ...ir.types import BOOL, FLOAT, INT, PRELUDE, AdtType, TupleType, Type
 from ...prelude.library import LIST, NAT, TREE, library, link
 from ...prelude.names import LibraryConstructor, LibraryFunction, library_value
 from ...prelude.values import List, Nat, Rose

@@ -6,18 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from ...diagnostics.source import NOWHERE, Span
-from ...ir.expr import (
-    BindPattern,
-    Call,
-    Clause,
-    Expr,
-    If,
-    Match,
-    Tuple,
-    TupleGet,
-    Var,
-    Wildcard,
-)
+from ...ir.expr import BindPattern, Call, Clause, Expr, If, Match, Tuple, TupleGet, Var, Wildcard
 from ...ir.traverse import Steps
 from ...operators.host.text import stop
 from ..calls.mentions import unit

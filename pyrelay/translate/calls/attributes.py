@@ -8,10 +8,7 @@ from typing import Any
 from ...diagnostics.catalogue.captures import CapturedObject
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.model import UnknownOptimizer
-from ...diagnostics.catalogue.signatures import (
-    BadValue,
-    NotStatic,
-)
+from ...diagnostics.catalogue.signatures import BadValue, NotStatic
 from ...ir.constant import placeholder
 from ...ir.expr import Expr
 from ...ir.op import Param

@@ -24,13 +24,7 @@ from ..program.signature import Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, bottom
 from ..source.optimizers import STAND_IN, OptimizerUse
 from ..source.residual import Residual
-from .arguments import (
-    Callee,
-    Slot,
-    argument_values,
-    bind_arguments,
-    in_order,
-)
+from .arguments import Callee, Slot, argument_values, bind_arguments, in_order
 from .attributes import optimizer_named, static_argument
 from .mentions import implicit_values, mention, omitted, supplying
 from .passed_models import passed_operands

@@ -14,11 +14,7 @@ from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from ...diagnostics.catalogue.call import WrongCall
-from ...diagnostics.catalogue.captures import (
-    CapturedObject,
-    CapturedTensor,
-    UndecoratedFunction,
-)
+from ...diagnostics.catalogue.captures import CapturedObject, CapturedTensor, UndecoratedFunction
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.catalogue.sites import ImplicitMissing, UnknownModel

@@ -19,13 +19,7 @@ from ..names.residuals import residual_mention
 from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context
 from ..program.instances import function_operands
-from ..source.definition import (
-    DEFAULT_POLICY,
-    POLICIES,
-    Definition,
-    UserRules,
-    policy_names,
-)
+from ..source.definition import DEFAULT_POLICY, POLICIES, Definition, UserRules, policy_names
 from ..source.residual import Residual
 from ..source.syntax import arguments_of
 from .arguments import Callee, Slot, bind_arguments

@@ -10,16 +10,10 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from ...diagnostics.catalogue.captures import (
-    CapturedObject,
-    UndecoratedFunction,
-)
+from ...diagnostics.catalogue.captures import CapturedObject, UndecoratedFunction
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.names import UnknownAttribute
-from ...diagnostics.catalogue.signatures import (
-    BadValue,
-    NotStatic,
-)
+from ...diagnostics.catalogue.signatures import BadValue, NotStatic
 from ...diagnostics.source import Span
 from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Var
@@ -61,13 +55,7 @@ from ..source.residual import Residual
 from ..source.scope import nearest
 from ..source.syntax import arguments_of
 from ..source.unions import is_data_class, is_users_class, may_be_field
-from ..subset.migration_hints import (
-    OF_BUILTINS,
-    OF_CONTAINERS,
-    OF_NAMESPACES,
-    OF_VALUES,
-    STRINGS,
-)
+from ..subset.migration_hints import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from ..subset.tables import BUILTINS, CASTS, LIKE, LIST_METHODS, METHODS, SAME
 from .builtin_calls import CALLS, IN_LOOPS
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use

@@ -8,24 +8,11 @@ from dataclasses import replace
 from typing import Any, Final, final
 
 from ...dataclass import dataclass
-from ...diagnostics.catalogue.signatures import (
-    BadValue,
-    WrongArguments,
-)
+from ...diagnostics.catalogue.signatures import BadValue, WrongArguments
 from ...diagnostics.catalogue.sites import HiddenOutsideModel
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
-from ...ir.expr import (
-    Binding,
-    Call,
-    Constant,
-    Expr,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGet,
-    Var,
-)
+from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, TupleGet, Var
 from ...ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
 from ...ir.traverse import Steps, let
 from ...operators.composite.model import frozen

@@ -10,17 +10,7 @@ from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.names import UnknownAttribute
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
-from ...ir.expr import (
-    Binding,
-    Call,
-    Constructor,
-    Expr,
-    Function,
-    GlobalVar,
-    RefRead,
-    Tuple,
-    Var,
-)
+from ...ir.expr import Binding, Call, Constructor, Expr, Function, GlobalVar, RefRead, Tuple, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.traverse import Steps, let, run

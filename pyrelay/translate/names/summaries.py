@@ -16,15 +16,7 @@ from ...ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
 from ..program.families import methods_named
 from ..program.program import SourceProgram
 from ..source.definition import Definition, meaning
-from ..source.flow import (
-    captures,
-    changed_list,
-    locals_of,
-    names_of,
-    parameters_of,
-    reads,
-    root_of,
-)
+from ..source.flow import captures, changed_list, locals_of, names_of, parameters_of, reads, root_of
 from ..source.scope import MISSING
 from ..source.sharing import (
     FRESH,

@@ -8,11 +8,7 @@ from dataclasses import field, replace
 from typing import Any, TypeVar, final
 
 from ...dataclass import dataclass
-from ...diagnostics.catalogue.names import (
-    CaptureReassigned,
-    UnboundName,
-    UndefinedName,
-)
+from ...diagnostics.catalogue.names import CaptureReassigned, UnboundName, UndefinedName
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder

@@ -11,10 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...diagnostics.catalogue.signatures import (
-    BadValue,
-    WrongArguments,
-)
+from ...diagnostics.catalogue.signatures import BadValue, WrongArguments
 from ...diagnostics.catalogue.sites import OtherModel
 from ...diagnostics.source import Span
 from ...ir.expr import Expr

@@ -19,16 +19,7 @@ from ...ir.dims import Dim
 from ...ir.expr import Tuple
 from ...ir.op import Holder, Init
 from ...ir.traverse import Steps, run
-from ...ir.types import (
-    UNIT,
-    UNKNOWN,
-    RefType,
-    TensorType,
-    TupleType,
-    Type,
-    float64,
-    tensor_type,
-)
+from ...ir.types import UNIT, UNKNOWN, RefType, TensorType, TupleType, Type, float64, tensor_type
 from ...operators.primitive.random import KEY
 from ..source.definition import Definition, StaticValue
 from ..source.optimizers import OptimizerRule

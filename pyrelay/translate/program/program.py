@@ -34,13 +34,7 @@ from ..types.annotation import AnnotationReader
 from .model_origins import ModelOrigin, Updates
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
 from .row_tables import row_tables
-from .signature import (
-    Parameter,
-    Signature,
-    implicit_parameter,
-    read_signature,
-    with_implicits,
-)
+from .signature import Parameter, Signature, implicit_parameter, read_signature, with_implicits
 
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
 """The models that a function mentions, with the static arguments of the first mention."""

@@ -9,10 +9,7 @@ from typing import Any, Final, final
 
 from ...annotations import ModelAnnotation, ParamsAnnotation
 from ...dataclass import dataclass
-from ...diagnostics.catalogue.signatures import (
-    MutableDefault,
-    UnannotatedParameter,
-)
+from ...diagnostics.catalogue.signatures import MutableDefault, UnannotatedParameter
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
 from ...ir.dims import Dim

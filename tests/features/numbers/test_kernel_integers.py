@@ -9,21 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import (
-    Any as AnySize,
-)
-from pyrelay import (
-    Dim,
-    RunError,
-    Tensor,
-    int8,
-    int16,
-    int32,
-    int64,
-    options,
-    relay,
-    uint8,
-)
+from pyrelay import Any as AnySize
+from pyrelay import Dim, RunError, Tensor, int8, int16, int32, int64, options, relay, uint8
 
 pytestmark = pytest.mark.host
 

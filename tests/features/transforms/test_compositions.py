@@ -10,13 +10,7 @@ import pytest
 import torch
 
 from pyrelay import relay
-from tests.features.transforms.programs import (
-    control,
-    functions,
-    matrices,
-    structures,
-    vectors,
-)
+from tests.features.transforms.programs import control, functions, matrices, structures, vectors
 from tests.features.transforms.programs.case import Case
 
 # `torch.func.jvp` imports what torch itself has deprecated.

@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.kernels.row_sources import (
-    BATCH_NORM,
-    COLUMNS,
-    CROSS_ENTROPY,
-    LAYER_NORM,
-    SOFTMAX,
-)
+from tests.kernels.row_sources import BATCH_NORM, COLUMNS, CROSS_ENTROPY, LAYER_NORM, SOFTMAX
 from tests.unit.kernels.kernels import kernel as kernel_of
 from tests.unit.lower_c.running import check, run, text
 

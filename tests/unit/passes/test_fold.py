@@ -11,13 +11,7 @@ from pyrelay.ir.expr import Constant, TensorData
 from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.simplify.fold import fold
-from tests.unit.passes.programs import (
-    body_of,
-    end_of,
-    evaluate,
-    folding,
-    normal,
-)
+from tests.unit.passes.programs import body_of, end_of, evaluate, folding, normal
 
 
 def folded(text: str) -> Module:

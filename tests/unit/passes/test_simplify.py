@@ -9,14 +9,7 @@ from pyrelay.passes.closures import first_order
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.passes.simplify.simplify import simplify
 from tests.golden import Golden
-from tests.unit.passes.programs import (
-    ARGUMENTS,
-    body_of,
-    folding,
-    normal,
-    program,
-    to_text,
-)
+from tests.unit.passes.programs import ARGUMENTS, body_of, folding, normal, program, to_text
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)

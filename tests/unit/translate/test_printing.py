@@ -10,19 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import (
-    Bool,
-    Dim,
-    Float,
-    Fn,
-    Int,
-    Ref,
-    Tensor,
-    float64,
-    prelude,
-    relay,
-    relay_model,
-)
+from pyrelay import Bool, Dim, Float, Fn, Int, Ref, Tensor, float64, prelude, relay, relay_model
 from pyrelay.decorators import RelayFunction
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.infer import infer

@@ -17,15 +17,7 @@ from ....ir.dims import ZERO
 from ....ir.expr import Expr, GlobalVar, RefCreate, RefRead, RefWrite, type_of
 from ....ir.module import AdtDef, ConstructorDef
 from ....ir.traverse import post_order
-from ....ir.types import (
-    INT,
-    AdtType,
-    RefType,
-    SizeType,
-    Type,
-    TypeVar,
-    map_type,
-)
+from ....ir.types import INT, AdtType, RefType, SizeType, Type, TypeVar, map_type
 from ....operators.host.shadow import shadow
 from ..bodies import callee_name
 

@@ -20,14 +20,7 @@ from pyrelay.passes.transforms import expand_transforms
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.text.parser import parse_module
 from pyrelay.text.printer import to_text
-from tests.unit.passes.grad.programs import (
-    assert_close,
-    expanded,
-    prepared,
-    run,
-    scalar,
-    vector,
-)
+from tests.unit.passes.grad.programs import assert_close, expanded, prepared, run, scalar, vector
 
 X, Y = scalar(0.3), scalar(2.0)
 PRODUCT = "def @f(%x: float64, %y: float64) -> float64 { %x * %y * %x }\n"

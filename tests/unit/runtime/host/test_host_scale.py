@@ -10,17 +10,7 @@ import pytest
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.expr import (
-    Binding,
-    Call,
-    Constant,
-    Expr,
-    Flavour,
-    Function,
-    If,
-    LetBlock,
-    Var,
-)
+from pyrelay.ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, Var
 from pyrelay.ir.module import Module
 from pyrelay.ir.types import BOOL, FLOAT, INT, FnType, TensorType, Type, float32, tensor_type
 from pyrelay.operators.primitive.arithmetic import add

@@ -13,11 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from pyrelay import (
-    CheckError,
-    RelayError,
-    relay,
-)
+from pyrelay import CheckError, RelayError, relay
 from pyrelay.operators.table import BY_NAME
 from pyrelay.runtime.interop import saving
 from pyrelay.runtime.interop.export import load_bytes
