@@ -97,11 +97,7 @@ def by_hand(x: Float) -> Float:
 X = Variable()
 PROGRAM = Binary(
     "+",
-    Binary(
-        "*",
-        Binary("+", Binary("*", Number(2.0), X), Number(1.0)),
-        Binary("-", X, Number(3.0)),
-    ),
+    Binary("*", Binary("+", Binary("*", Number(2.0), X), Number(1.0)), Binary("-", X, Number(3.0))),
     Square(Binary("+", X, Number(2.0))),
 )
 

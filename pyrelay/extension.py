@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     from .ir.declaration.elements import Elements, Place
     from .ir.declaration.lowering import Fused
 
-_POSITIONAL: Final = (
-    inspect.Parameter.POSITIONAL_ONLY,
-    inspect.Parameter.POSITIONAL_OR_KEYWORD,
-)
+_POSITIONAL: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def declare(

@@ -67,11 +67,7 @@ class DataSteps:
     """The steps, for one program."""
 
     def __init__(
-        self,
-        maker: Maker,
-        dtype: DType,
-        adts: dict[str, AdtDef],
-        functions: dict[str, Function],
+        self, maker: Maker, dtype: DType, adts: dict[str, AdtDef], functions: dict[str, Function]
     ) -> None:
         self._maker: Final = maker
         self._number: Final = TensorType((), dtype)

@@ -73,9 +73,7 @@ class _Scope:
         return _Scope(names)
 
 
-FIELDS = {
-    "Tree": {"Leaf": (), "Mark": ("bool", "float"), "Node": ("Tree", "int", "Tree")},
-}
+FIELDS = {"Tree": {"Leaf": (), "Mark": ("bool", "float"), "Node": ("Tree", "int", "Tree")}}
 TUPLES = {"pair": ("Tree", "int"), "triple": ("bool", "pair", "Tree")}
 LITERALS = {"bool": ("True", "False"), "int": ("0", "1", "2", "-1"), "float": ("0.0", "0.5")}
 

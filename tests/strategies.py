@@ -239,12 +239,7 @@ class _Maker:
         return Scope(self._names, values, depth)
 
     def _function(
-        self,
-        name: str,
-        params: Sequence[Var],
-        body: Expr,
-        result: Type,
-        sizes: Iterable[str] = (),
+        self, name: str, params: Sequence[Var], body: Expr, result: Type, sizes: Iterable[str] = ()
     ) -> Function:
         quantified: tuple[TypeParam, ...] = tuple(map(DimVar, sizes))
         ty = FnType(tuple(type_of(p) for p in params), result, quantified)

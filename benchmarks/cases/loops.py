@@ -83,12 +83,7 @@ def kalman(
 
 
 def _observed() -> tuple[Any, ...]:
-    return (
-        torch.randint(0, 8, (200,)),
-        torch.randn(16, 16),
-        torch.randn(16, 8),
-        torch.randn(16),
-    )
+    return (torch.randint(0, 8, (200,)), torch.randn(16, 16), torch.randn(16, 8), torch.randn(16))
 
 
 _PYTHON: Final = {

@@ -180,12 +180,7 @@ CASES: Final[tuple[Case, ...]] = (
     _lstm(32, 3.2),
     _lstm_gradient(1, 5.7),
     _lstm_gradient(32, 2.7),
-    Calling(
-        "GRU, 50 steps, batch 16",
-        gru,
-        peer_gru,
-        _sizes(3, 50, 16, 128),
-    ),
+    Calling("GRU, 50 steps, batch 16", gru, peer_gru, _sizes(3, 50, 16, 128)),
     Gradient(
         "GRU gradient, 50 steps, batch 16",
         gru_loss,

@@ -50,10 +50,7 @@ class Callee:
         return change
 
     def fits(
-        self,
-        change: Substitution,
-        given: Collection[Dim],
-        assumptions: Collection[Assumption],
+        self, change: Substitution, given: Collection[Dim], assumptions: Collection[Assumption]
     ) -> bool:
         """Return whether its body may stand in a function whose parameters show the dims `given`:
         every size that it takes is known there, and what it assumes is assumed there."""

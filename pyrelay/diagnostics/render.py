@@ -71,10 +71,7 @@ def _one(diagnostic: Diagnostic) -> list[Line]:
     head = Role.ERROR if is_error else Role.WARNING
     name = diagnostic.severity.value
     lines: list[Line] = [
-        (
-            Piece(f"{name}[{diagnostic.code}]", head),
-            Piece(f": {diagnostic.title}", Role.TITLE),
-        )
+        (Piece(f"{name}[{diagnostic.code}]", head), Piece(f": {diagnostic.title}", Role.TITLE))
     ]
     labels = _labels(diagnostic)
     gutter = max(1, len(str(last_line(label for label, _ in labels))))

@@ -138,9 +138,7 @@ def floating(call: RuleCall, index: int) -> TensorType:
     dtype = call.known_dtype(ty.dtype)
     if isinstance(ty.dtype, DType) and not is_float(dtype):
         call.clash(
-            f"`{call.name}` takes a float tensor, not {show(ty)}",
-            index,
-            cast=(index, float32),
+            f"`{call.name}` takes a float tensor, not {show(ty)}", index, cast=(index, float32)
         )
     return ty
 
@@ -150,8 +148,7 @@ def integral(call: RuleCall, index: int) -> TensorType:
     ty = call.tensor(index)
     if is_float(ty.dtype) or ty.dtype == bool_:
         call.clash(
-            f"`{call.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}",
-            index,
+            f"`{call.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}", index
         )
     return ty
 

@@ -147,22 +147,14 @@ class Backend(ABC):
         backend makes no kernel of it."""
 
     def region(
-        self,
-        region: RegionFunction,
-        device: Any,
-        called: Callable[[str], Run],
-        fallback: Run,
+        self, region: RegionFunction, device: Any, called: Callable[[str], Run], fallback: Run
     ) -> Run:
         """Return the callable that replaces a region function. `called` returns what is called in
         the place of another function by its name. The fallback calls them one by one."""
         return fallback
 
     def function(
-        self,
-        function: ProgramFunction,
-        device: Any,
-        called: Callable[[str], Run],
-        fallback: Run,
+        self, function: ProgramFunction, device: Any, called: Callable[[str], Run], fallback: Run
     ) -> Run:
         """Return the callable that replaces another global function, which a backend may run whole;
         the fallback is its host code."""

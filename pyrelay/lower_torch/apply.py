@@ -48,11 +48,7 @@ Apply: TypeAlias = Callable[[Op, Call, Sequence[Any], Callable[[Dim], int], torc
 
 
 def apply_op(
-    op: Op,
-    call: Call,
-    operands: Sequence[Any],
-    size: Callable[[Dim], int],
-    device: torch.device,
+    op: Op, call: Call, operands: Sequence[Any], size: Callable[[Dim], int], device: torch.device
 ) -> Any:
     """Return the value of an operator call; `size` evaluates the dims in its attributes."""
     values = operands_of(op, call, operands, device)

@@ -61,11 +61,7 @@ def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Te
 
 
 def _traced(
-    op: Op,
-    body: Callable[..., Any],
-    call: Call,
-    operands: Sequence[Term | None],
-    context: Context,
+    op: Op, body: Callable[..., Any], call: Call, operands: Sequence[Term | None], context: Context
 ) -> Term:
     device: list[Any] = []
     if op.shape is ShapeBehaviour.FACTORY:

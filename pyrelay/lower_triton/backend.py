@@ -98,16 +98,9 @@ class TritonBackend(Backend):
             yield "triton", "not installed"
 
 
-_WHERE: Final = {
-    "cpu": "the interpreter runs kernels on the CPU",
-    "cuda": "kernels run on a GPU",
-}
+_WHERE: Final = {"cpu": "the interpreter runs kernels on the CPU", "cuda": "kernels run on a GPU"}
 """The place of kernels, by kind of device."""
 
 
 ON_GPU: Final = TritonBackend("triton", "cuda", "kernels run it on a GPU")
-INTERPRETED: Final = TritonBackend(
-    "triton-interpret",
-    "cpu",
-    "Triton's interpreter runs it",
-)
+INTERPRETED: Final = TritonBackend("triton-interpret", "cpu", "Triton's interpreter runs it")

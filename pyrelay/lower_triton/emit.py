@@ -47,12 +47,7 @@ class KernelText(KernelCode):
         self.take(name)
         return name
 
-    def finish(
-        self,
-        body: Sequence[str],
-        grid: Grid,
-        configs: tuple[Config, ...],
-    ) -> Kernel:
+    def finish(self, body: Sequence[str], grid: Grid, configs: tuple[Config, ...]) -> Kernel:
         """Return the kernel whose function has these lines."""
         arguments = sorted(self.arguments, key=lambda a: _ORDER.index(type(a)))
         names = tuple(self.arguments[a] for a in arguments)

@@ -393,11 +393,4 @@ def _to_dtype(value: Value, dtype: DType) -> Value:
     return value.cast(dtype)
 
 
-__all__ = [
-    "Builder",
-    "Names",
-    "Role",
-    "Value",
-    "promoted_dtype",
-    "result_shape",
-]
+__all__ = ["Builder", "Names", "Role", "Value", "promoted_dtype", "result_shape"]

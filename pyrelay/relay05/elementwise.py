@@ -138,10 +138,7 @@ ELEMENTWISE: Final = (
         needs_types=always,
     ),
     Imported(
-        name="full_like",
-        operands=("data", "fill_value"),
-        build=_full_like,
-        needs_types=always,
+        name="full_like", operands=("data", "fill_value"), build=_full_like, needs_types=always
     ),
     Imported(
         name="where",

@@ -274,11 +274,7 @@ NETWORKS: Final = (
     Imported(
         name="nn.dense",
         operands=("data", "weight"),
-        attributes={
-            "units": optional(attributes.integer),
-            "out_dtype": _DTYPE,
-            **_REWRITTEN,
-        },
+        attributes={"units": optional(attributes.integer), "out_dtype": _DTYPE, **_REWRITTEN},
         build=_dense,
     ),
     Imported(
@@ -372,8 +368,6 @@ NETWORKS: Final = (
     ),
     Imported(name="nn.cross_entropy", operands=("predictions", "targets"), build=_cross_entropy),
     Imported(
-        name="nn.cross_entropy_with_logits",
-        operands=("predictions", "targets"),
-        build=_with_logits,
+        name="nn.cross_entropy_with_logits", operands=("predictions", "targets"), build=_with_logits
     ),
 )

@@ -216,10 +216,7 @@ REDUCTIONS: Final = (
     Imported(
         name="searchsorted",
         operands=("sorted_sequence", "values"),
-        attributes={
-            "right": Attribute(attributes.flag, default=False),
-            "dtype": _POSITIONS,
-        },
+        attributes={"right": Attribute(attributes.flag, default=False), "dtype": _POSITIONS},
         build=_searchsorted,
     ),
     Imported(

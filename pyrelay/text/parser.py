@@ -112,10 +112,7 @@ def _lark(words: str) -> Lark:
     files = resources.files(__spec__.parent)
     parts = [files.joinpath(name).read_text("utf-8") for name in ("grammar.lark", words)]
     return PositionedLark(
-        "\n".join(parts),
-        parser="lalr",
-        start=["module", "open_expr"],
-        maybe_placeholders=True,
+        "\n".join(parts), parser="lalr", start=["module", "open_expr"], maybe_placeholders=True
     )
 
 

@@ -52,11 +52,7 @@ def operator(
 
 
 def _named(
-    file: File,
-    op: Op,
-    call: Call,
-    operands: Sequence[ast.expr],
-    sizes: Mapping[str, ast.expr],
+    file: File, op: Op, call: Call, operands: Sequence[ast.expr], sizes: Mapping[str, ast.expr]
 ) -> ast.expr:
     given = dict(
         zip((p.name for p in op.operands), zip(operands, call.args, strict=True), strict=True)

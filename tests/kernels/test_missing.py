@@ -102,9 +102,7 @@ def test_without_a_driver_triton_says_what_it_found(monkeypatch: pytest.MonkeyPa
     assert "compiler" not in said
 
 
-def test_without_a_compiler_it_is_said_which_would_do(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_a_compiler_it_is_said_which_would_do(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = SimpleNamespace(driver=Driver("Failed to find C compiler.\nPlease specify one"))
     installed(monkeypatch, "3.9.0", runtime=runtime)
     monkeypatch.delenv("CC", raising=False)

@@ -77,10 +77,7 @@ LENGTHS = (1, 2, 7)
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize(
     ("net", "site", "kind"),
-    [
-        (rnn_states, "rnn_cell", torch.nn.RNN),
-        (gru_states, "gru_cell", torch.nn.GRU),
-    ],
+    [(rnn_states, "rnn_cell", torch.nn.RNN), (gru_states, "gru_cell", torch.nn.GRU)],
     ids=["rnn", "gru"],
 )
 def test_states_are_those_of_torch(net: Any, site: str, kind: Any, length: int) -> None:

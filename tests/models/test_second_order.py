@@ -123,9 +123,7 @@ def test_the_lstm_is_differentiated_twice(length: int) -> None:
         hidden = memory = start.to(w["lstm_cell.from_input.weight"].dtype)
         for x in inputs:
             gates = torch.nn.functional.linear(
-                x.to(hidden.dtype),
-                w["lstm_cell.from_input.weight"],
-                w["lstm_cell.from_input.bias"],
+                x.to(hidden.dtype), w["lstm_cell.from_input.weight"], w["lstm_cell.from_input.bias"]
             ) + torch.nn.functional.linear(
                 hidden, w["lstm_cell.from_state.weight"], w["lstm_cell.from_state.bias"]
             )

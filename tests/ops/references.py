@@ -60,11 +60,7 @@ def _unbiased(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _recurrence(
-    factor: torch.Tensor,
-    term: torch.Tensor,
-    dim: int,
-    reverse: bool = False,
-    initial: float = 0.0,
+    factor: torch.Tensor, term: torch.Tensor, dim: int, reverse: bool = False, initial: float = 0.0
 ) -> torch.Tensor:
     pairs = list(zip(factor.unbind(dim), term.unbind(dim), strict=True))
     found: list[torch.Tensor] = []

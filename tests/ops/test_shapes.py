@@ -95,12 +95,7 @@ KERNEL = floats(20, 1, 5, 5)
         ),
         (pool.max_pool2d, (floats("N", 20, 24, 24),), {"kernel_size": 2}, "N, 20, 12, 12"),
         (pool.max_pool2d, (floats(3, "h", 7),), {"kernel_size": 2}, "3, h // 2, 3"),
-        (
-            pool.avg_pool2d,
-            (floats(3, 5, 7),),
-            {"kernel_size": 2, "ceil_mode": True},
-            "3, 3, 4",
-        ),
+        (pool.avg_pool2d, (floats(3, 5, 7),), {"kernel_size": 2, "ceil_mode": True}, "3, 3, 4"),
         (
             pool.adaptive_avg_pool2d,
             (floats("N", 3, 6, 5),),

@@ -118,9 +118,7 @@ def test_a_norm_at_zero_has_derivative_zero(order: float) -> None:
 def test_a_norm_with_a_zero_element_has_finite_second_derivatives() -> None:
     assert_follows_torch(lambda x: measure.norm(x), torch.linalg.vector_norm, [0.0, 3.0, -4.0])
     assert_follows_torch(
-        lambda x: measure.norm(x, p=3),
-        lambda x: torch.linalg.vector_norm(x, 3),
-        [0.0, 3.0, -4.0],
+        lambda x: measure.norm(x, p=3), lambda x: torch.linalg.vector_norm(x, 3), [0.0, 3.0, -4.0]
     )
 
 

@@ -23,11 +23,7 @@ NETWORKS: list[Case] = [
         (draw(4, 3), draw(4, 5)),
         lambda x, y: x.T @ y,
     ),
-    (
-        "nn.conv2d(%x, %y, channels=5)",
-        (IMAGE, KERNEL),
-        functional.conv2d,
-    ),
+    ("nn.conv2d(%x, %y, channels=5)", (IMAGE, KERNEL), functional.conv2d),
     (
         'nn.conv2d(%x, %y, kernel_size=[3, 3], out_layout="NHWC")',
         (IMAGE, KERNEL),

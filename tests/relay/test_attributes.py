@@ -73,10 +73,7 @@ SCANNED: Final[dict[str, Values]] = {
 }
 SORTED: Final[dict[str, Values]] = {"axis": (None, "0"), "is_ascend": ("True", "False")}
 TYPED: Final[dict[str, Values]] = {"out_dtype": (None, '"float64"')}
-SWAPPED: Final[dict[str, Values]] = {
-    "transpose_a": (None, "True"),
-    "transpose_b": (None, "True"),
-}
+SWAPPED: Final[dict[str, Values]] = {"transpose_a": (None, "True"), "transpose_b": (None, "True")}
 NORMAL: Final[dict[str, Values]] = {
     "axis": ("1", "2"),
     "epsilon": (None, "0.5f"),
@@ -99,10 +96,7 @@ POOLED_LINES: Final[dict[str, Values]] = {
     "ceil_mode": (None, "True"),
     **LINES,
 }
-VOLUMES: Final[dict[str, Values]] = {
-    "layout": (None, '"NDHWC"'),
-    "out_layout": (None, '"NDHWC"'),
-}
+VOLUMES: Final[dict[str, Values]] = {"layout": (None, '"NDHWC"'), "out_layout": (None, '"NDHWC"')}
 POOLED_VOLUMES: Final[dict[str, Values]] = {
     "pool_size": ("[3, 3, 3]", "[2, 2, 2]"),
     "strides": ("[2, 2, 2]", "[1, 1, 1]"),

@@ -174,10 +174,7 @@ def test_lists_of_lists_are_zipped_as_far_as_the_shorter_goes() -> None:
         ("let %t = (1, 2, (3, 4)); (%t.0, %t.1, %t.2, %t.2.0, %t.2.1)", (1, 2, (3, 4), 3, 4)),
         ("let %v = (); (%v, %v)", (None, None)),
         ("add(1, 2)", 3),
-        (
-            "({ let %a = 1; %a + 1 }, { let %b = 2; %b + 1 }, { let %c = 3; %c + 1 })",
-            (2, 3, 4),
-        ),
+        ("({ let %a = 1; %a + 1 }, { let %b = 2; %b + 1 }, { let %c = 3; %c + 1 })", (2, 3, 4)),
         ("@id(@id)(1)", 1),
         ("let %id = fn (%x) { %x }; %id(%id)(2)", 2),
         ("let %id = fn [T](%x: T) -> T { %x }; (%id(1), %id(()), %id(%id)(2))", (1, None, 2)),

@@ -23,11 +23,7 @@ CASES: dict[str, tuple[Any, Callable[[int], tuple[int, ...]], int]] = {
     "recursion of a local function": (sources.local_recursion, lambda n: (n,), 20_000),
     "loop": (sources.loop, lambda n: (n,), 100_000),
     "recursion in a loop": (sources.recursion_in_loop, lambda n: (5, n // 5), 100_000),
-    "short recursions in a long loop": (
-        sources.recursion_in_loop,
-        lambda n: (n // 5, 5),
-        100_000,
-    ),
+    "short recursions in a long loop": (sources.recursion_in_loop, lambda n: (n // 5, 5), 100_000),
     "loop in a recursion": (sources.loop_in_recursion, lambda n: (n // 5, 5), 100_000),
     "long loops in a recursion": (sources.loop_in_recursion, lambda n: (5, n // 5), 100_000),
 }

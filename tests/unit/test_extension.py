@@ -113,9 +113,7 @@ def test_an_operator_may_be_made_of_others() -> None:
 
 
 @relay.operator(
-    type_rule=same_as_operand(),
-    grad=lambda p: _growth(p),
-    samples=[Sample((TensorSpec((2, 3)),))],
+    type_rule=same_as_operand(), grad=lambda p: _growth(p), samples=[Sample((TensorSpec((2, 3)),))]
 )
 def grown(x: torch.Tensor) -> torch.Tensor:
     """The exponential."""

@@ -254,10 +254,7 @@ class _Walk:
 def _refusal(left: Type, right: Type) -> Clash:
     """Return why values of two types are not compared."""
     if type(left) is type(right) and not isinstance(left, AdtType | TupleType | TypeVar):
-        return Clash(
-            f"values of type {show(left)} are not compared",
-            help=_PARTS,
-        )
+        return Clash(f"values of type {show(left)} are not compared", help=_PARTS)
     return Clash(
         f"only values of one type are compared, not {show(left)} and {show(right)}",
         help="values of these types are never equal: compare a part of one with the other",

@@ -67,10 +67,7 @@ dropout: Final = Op(
     lowering=Library(_dropout, fused=Elementwise(drawing.dropped)),
     # Linear in its input: the same key gives the same mask.
     push=Linear(("input",)),
-    grad=lambda p: (
-        dropout(p.g, p.args[1], p=p.attrs["p"], training=p.attrs["training"]),
-        None,
-    ),
+    grad=lambda p: (dropout(p.g, p.args[1], p=p.attrs["p"], training=p.attrs["training"]), None),
     hidden=(Hidden("key", Holder.KEY, Init.NORMAL, lambda call: KEY),),
     torch_name=None,
     samples=lambda: (

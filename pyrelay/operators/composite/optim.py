@@ -224,9 +224,7 @@ momentum_step: Final = Op(
         Sample((_MATRIX, _MATRIX, _RATE, _MATRIX), {"momentum": 0.9}),
         Sample((_MATRIX, _MATRIX, 0.1, _MATRIX), {"momentum": 0.9, "nesterov": True}),
         Sample((_MATRIX, _MATRIX, _RATE, None), {"weight_decay": 0.1}),
-        Sample(
-            (TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3)), _RATE, None),
-        ),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3)), _RATE, None)),
         Sample(
             (TensorSpec(()), TensorSpec(()), TensorSpec((), "float64"), TensorSpec(())),
             {"momentum": 0.5, "weight_decay": 0.1, "nesterov": True},
@@ -337,16 +335,9 @@ adam_step: Final = Op(
             {"beta1": 0.5, "beta2": 0.9, "eps": 0.1, "weight_decay": 0.1, "decoupled": True},
         ),
         Sample(
-            (
-                *[TensorSpec((4, 3), contiguous=False)] * 3,
-                TensorSpec((4, 3), low=0.1),
-                _STEP,
-                _RATE,
-            )
+            (*[TensorSpec((4, 3), contiguous=False)] * 3, TensorSpec((4, 3), low=0.1), _STEP, _RATE)
         ),
-        Sample(
-            (*[TensorSpec(())] * 3, TensorSpec((), low=0.1), _STEP, TensorSpec((), "float64")),
-        ),
+        Sample((*[TensorSpec(())] * 3, TensorSpec((), low=0.1), _STEP, TensorSpec((), "float64"))),
         Sample((*[TensorSpec((0, 4))] * 4, _STEP, _RATE)),
         Sample(
             (_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE),

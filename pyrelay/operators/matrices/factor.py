@@ -140,10 +140,7 @@ eigh: Final = _factors(
     type_rule=_eigh_type,
     body=lambda torch, x, triangle: tuple(torch.linalg.eigh(x, triangle)),
     grad=_eigh_grad,
-    samples=lambda: (
-        *_of_triangles(),
-        Sample((TensorSpec((3, 3)),), {"UPLO": "U"}, smooth=False),
-    ),
+    samples=lambda: (*_of_triangles(), Sample((TensorSpec((3, 3)),), {"UPLO": "U"}, smooth=False)),
 )
 
 

@@ -100,9 +100,7 @@ def _matmul_type(call: RuleCall) -> Type:
         batch = broadcast_shapes(call, [left.shape[:-2], right.shape[:-2]], stretches=True)
     except Clash:
         call.clash(
-            f"`{call.op.name}` cannot broadcast the batches of {show(left)} and {show(right)}",
-            0,
-            1,
+            f"`{call.op.name}` cannot broadcast the batches of {show(left)} and {show(right)}", 0, 1
         )
     ends = (left.shape[-2:-1], right.shape[-1:] if right.rank > 1 else ())
     return TensorType((*batch, *ends[0], *ends[1]), left.dtype)
@@ -261,11 +259,7 @@ def _linear(torch: Any, x: Any, weight: Any, bias: Any) -> Any:
 linear: Final = Op(
     name="linear",
     doc="`input @ weight.T + bias`; the weight is (out_features, in_features).",
-    params=(
-        operand("input", promote=True),
-        operand("weight", promote=True),
-        optional("bias"),
-    ),
+    params=(operand("input", promote=True), operand("weight", promote=True), optional("bias")),
     promotion=Promotion.COMMON,
     type_rule=_linear_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,

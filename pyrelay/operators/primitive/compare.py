@@ -261,11 +261,7 @@ def _where_grad(p: Pullback) -> Sequence[Value | None]:
 where: Final = Op(
     name="where",
     doc="Elements of `input` where `condition` holds, of `other` elsewhere.",
-    params=(
-        operand("condition"),
-        operand("input", promote=True),
-        operand("other", promote=True),
-    ),
+    params=(operand("condition"), operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_where_type,
     lowering=Pointwise(lambda k, condition, x, y: k.where(condition, x, y)),

@@ -157,11 +157,7 @@ embedding_grad: Final = Op(
     name="embedding_grad",
     doc="The cotangent of a table of which rows are read, as `embedding` does. On a GPU what goes "
     "to one row is added in any order.",
-    params=(
-        operand("grad"),
-        operand("input"),
-        attribute("num_embeddings", convert=kinds.dim),
-    ),
+    params=(operand("grad"), operand("input"), attribute("num_embeddings", convert=kinds.dim)),
     type_rule=_embedding_grad_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(

@@ -243,10 +243,7 @@ sigmoid_grad: Final = _slope(
     name="sigmoid_grad",
     doc="`grad` times the derivative of `sigmoid`, from its result.",
     body=lambda k, g, y: k.sigmoid_grad(g, y),
-    grad=lambda p: (
-        sigmoid_grad(p.g, p.args[1]),
-        p.g * p.args[0] * (1.0 - 2.0 * p.args[1]),
-    ),
+    grad=lambda p: (sigmoid_grad(p.g, p.args[1]), p.g * p.args[0] * (1.0 - 2.0 * p.args[1])),
     lowest=0.0,
 )
 

@@ -269,10 +269,7 @@ split: Final = Op(
     type_rule=_split_type,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     layouts=Layouts.IMAGES,
-    lowering=View(
-        _split,
-        MadeOf(lambda args, attrs: _cut_as(split, args[0], attrs)),
-    ),
+    lowering=View(_split, MadeOf(lambda args, attrs: _cut_as(split, args[0], attrs))),
     push=Linear(("tensor",)),
     grad=_split_grad,
     samples=lambda: (

@@ -109,10 +109,7 @@ _WINDOW: Final = (
 max_pool2d: Final = Op(
     name="max_pool2d",
     doc="The largest element under each window; of equal ones the first gets the gradient.",
-    params=(
-        operand("input"),
-        *_WINDOW,
-    ),
+    params=(operand("input"), *_WINDOW),
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     precision=Precision.ANY,
@@ -150,11 +147,7 @@ def _channels_last_with_indices(torch: Any, x: Any, *attrs: Any) -> Any:
 max_pool2d_with_indices: Final = Op(
     name="max_pool2d_with_indices",
     doc="The largest element under each window, and its position in the flattened image.",
-    params=(
-        operand("input"),
-        *_WINDOW,
-        attribute("index_dtype", INDEX_DTYPE, kinds.dtype),
-    ),
+    params=(operand("input"), *_WINDOW, attribute("index_dtype", INDEX_DTYPE, kinds.dtype)),
     type_rule=_with_indices_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     layouts=Layouts.IMAGES,
@@ -206,12 +199,7 @@ max_pool2d_backward: Final = Op(
     name="max_pool2d_backward",
     doc="The cotangent of the input of `max_pool2d`: each element added where it came from; of "
     "the input only the shape matters.",
-    params=(
-        operand("grad"),
-        operand("input"),
-        operand("indices"),
-        *_WINDOW,
-    ),
+    params=(operand("grad"), operand("input"), operand("indices"), *_WINDOW),
     type_rule=_max_backward_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_max_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_largest)),

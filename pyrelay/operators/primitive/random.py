@@ -113,10 +113,7 @@ fold_in: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(philox.fold, fused=Elementwise(drawing.folded_in)),
     grad=_NO_PATH,
-    samples=lambda: (
-        Sample((KEY_SPEC, 0)),
-        Sample((KEY_SPEC, TensorSpec((), "int64", 0, 99))),
-    ),
+    samples=lambda: (Sample((KEY_SPEC, 0)), Sample((KEY_SPEC, TensorSpec((), "int64", 0, 99)))),
 )
 
 

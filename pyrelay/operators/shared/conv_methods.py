@@ -36,14 +36,7 @@ def _columns(x: tuple[int, ...], weight: tuple[int, ...], *_: Any) -> int:
 
 
 def _unfold(
-    torch: Any,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    _: int,
+    torch: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, _: int
 ) -> Any:
     x, padding = padded(torch, x, weight, padding, dilation)
     kernel = (weight.shape[2], weight.shape[3])
@@ -51,14 +44,7 @@ def _unfold(
 
 
 def _unfold_rows(
-    torch: Any,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    _: int,
+    torch: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, _: int
 ) -> Any:
     x, padding = padded(torch, x, weight, padding, dilation)
     image, kernels = x.unsqueeze(2), weight.unsqueeze(2)

@@ -92,10 +92,7 @@ def aligned(call: RuleCall, rank: int, indices: Sequence[Type]) -> Spec:
     spec: Spec = call.attrs["spec"]
     used = sum(consumed(call, entry, indices) for entry in spec)
     if used > rank:
-        call.clash(
-            f"too many indices: {used} for a tensor of {counted(rank, 'dimension')}",
-            0,
-        )
+        call.clash(f"too many indices: {used} for a tensor of {counted(rank, 'dimension')}", 0)
     places = [i for i, entry in enumerate(spec) if entry == ("ellipsis",)]
     if len(places) > 1:
         call.clash("an index has at most one `...`", 0)
@@ -268,10 +265,7 @@ def _forwards(start: Dim | int | None, stop: Dim | int | None, step: int) -> tup
     first, last = _bound(start, is_stop=False), _bound(stop, is_stop=True)
     if step > 0:
         return first, last
-    return (
-        first if start is None else _mirrored(first),
-        last if stop is None else _mirrored(last),
-    )
+    return (first if start is None else _mirrored(first), last if stop is None else _mirrored(last))
 
 
 def _bound(bound: Dim | int | None, *, is_stop: bool) -> _Bound:

@@ -79,10 +79,7 @@ class Activity:
     """The two analyses, over a whole call graph, each result computed once."""
 
     def __init__(
-        self,
-        space: Workspace,
-        filled_cells: Cells = NO_CELLS,
-        read_cells: Cells = NO_CELLS,
+        self, space: Workspace, filled_cells: Cells = NO_CELLS, read_cells: Cells = NO_CELLS
     ) -> None:
         self._graph: Final = space.graph
         self._leaves: Final = space.leaves
@@ -151,10 +148,7 @@ class Activity:
         sweep = Useful(self, self._graph, self._leaves, source.name, flow)
         sweep.use(source.body.result, mask)
         yield sweep.body(source.body)
-        flow.leave(
-            source.name,
-            join_masks(self._leaves, source.function.params, sweep.masks),
-        )
+        flow.leave(source.name, join_masks(self._leaves, source.function.params, sweep.masks))
         return sweep.masks
 
 

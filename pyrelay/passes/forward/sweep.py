@@ -337,11 +337,7 @@ class Sweep:
                 first = yield self._body(step.arms[0].body, moved)
                 second = yield self._body(step.arms[1].body, moved)
                 return replace(
-                    step.value,
-                    condition=self.atom(condition),
-                    then=first,
-                    otherwise=second,
-                    ty=ty,
+                    step.value, condition=self.atom(condition), then=first, otherwise=second, ty=ty
                 )
             case Match(value):
                 clauses: list[Clause] = []

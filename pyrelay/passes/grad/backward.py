@@ -28,11 +28,7 @@ class Backward:
     """Makes one function of one piece of code."""
 
     def __init__(
-        self,
-        work: Work,
-        name: str,
-        params: Sequence[Var],
-        type_params: tuple[TypeParam, ...],
+        self, work: Work, name: str, params: Sequence[Var], type_params: tuple[TypeParam, ...]
     ) -> None:
         self._work: Final = work
         self._name: Final = name

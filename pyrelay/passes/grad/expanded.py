@@ -215,11 +215,7 @@ class _Wrapper:
         )
 
     def _gradients(
-        self,
-        instance: Instance,
-        residual: Value | None,
-        builder: Builder,
-        given: dict[int, Expr],
+        self, instance: Instance, residual: Value | None, builder: Builder, given: dict[int, Expr]
     ) -> Value:
         """Return the gradients of the parameters in `wrt`, each in the type of the parameter."""
         leaves = self._backward(instance, residual, builder, given)
@@ -235,11 +231,7 @@ class _Wrapper:
         return found[0] if self._wanted.differentiation.single else builder.tuple(found)
 
     def _backward(
-        self,
-        instance: Instance,
-        residual: Value | None,
-        builder: Builder,
-        given: dict[int, Expr],
+        self, instance: Instance, residual: Value | None, builder: Builder, given: dict[int, Expr]
     ) -> dict[int, Expr]:
         """Return the cotangents of the leaves of all parameters that have one."""
         if not instance.active:

@@ -139,11 +139,7 @@ class Opened:
 
 
 def opened(
-    pattern: Pattern,
-    atom: Expr,
-    ty: Type,
-    residual: Residual,
-    bind: Callable[[Var], Var],
+    pattern: Pattern, atom: Expr, ty: Type, residual: Residual, bind: Callable[[Var], Var]
 ) -> Opened:
     """Return a pattern with new variables, and the value of an atom that it matches: every part
     gets a name, so that what a branch shows is known in it. `bind` makes the new variables."""

@@ -153,10 +153,7 @@ class _Block:
     """One block of bindings."""
 
     def __init__(
-        self,
-        block: LetBlock,
-        sources: Mapping[Expr, _WeightPath],
-        opaque: Opaque,
+        self, block: LetBlock, sources: Mapping[Expr, _WeightPath], opaque: Opaque
     ) -> None:
         self._block: Final = block
         self._sources: Final = sources

@@ -289,13 +289,7 @@ LAWS: Final = (
         rule
         for op, (a, b) in ((transpose, ("dim0", "dim1")), (swapaxes, ("axis0", "axis1")))
         for rule in (
-            Rule(
-                f"{op.name}(x, d, d) = x",
-                op,
-                _one_dim,
-                _X,
-                f"{op.name}(%x, {a}=0, {b}=-2)",
-            ),
+            Rule(f"{op.name}(x, d, d) = x", op, _one_dim, _X, f"{op.name}(%x, {a}=0, {b}=-2)"),
             Rule(
                 f"{op.name}({op.name}(x, d, e), e, d) = x",
                 op,

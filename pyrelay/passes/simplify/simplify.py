@@ -28,10 +28,7 @@ MAX_ROUNDS: Final = 4
 
 
 def simplify(
-    module: Module,
-    entry: str,
-    evaluate: Evaluate | None = None,
-    opaque: Opaque = nothing_opaque,
+    module: Module, entry: str, evaluate: Evaluate | None = None, opaque: Opaque = nothing_opaque
 ) -> Module:
     """Return a module in A-normal form simplified, with only what `entry` reaches.
 

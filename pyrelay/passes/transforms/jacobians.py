@@ -151,13 +151,7 @@ def one_by_one(builder: Builder, basis: Type, result: Type, apply: Apply) -> lis
     return [_loop(builder, basis, place, result, apply) for place in places]
 
 
-def _loop(
-    builder: Builder,
-    basis: Type,
-    place: int,
-    result: Type,
-    apply: Apply,
-) -> list[Value]:
+def _loop(builder: Builder, basis: Type, place: int, result: Type, apply: Apply) -> list[Value]:
     """Write the loop over the elements of one tensor of a basis; return the stacked results."""
     span, names = builder.span, builder.names
     tensor = list(tensors_in(basis))[place]

@@ -102,9 +102,7 @@ class Lifter:
         callee = self._store.functions[known.name]
         every = (*known.captures, *args)
         types = match_types(
-            callee.type_params,
-            [type_of(p) for p in callee.params],
-            [type_of(a) for a in every],
+            callee.type_params, [type_of(p) for p in callee.params], [type_of(a) for a in every]
         )
         type_args = type_arguments(callee.type_params, types)
         return Call(

@@ -39,11 +39,7 @@ def settled(lifter: Lifter, transform: Transform) -> Known:
     ty = FnType(tuple(type_of(p) for p in params), own.result)
     function, *rules = globals_
     made = replace(
-        transform,
-        function=function,
-        rules=tuple(rules),
-        captures=transform.captures + count,
-        ty=ty,
+        transform, function=function, rules=tuple(rules), captures=transform.captures + count, ty=ty
     )
     var = Var("own", ty, span=span)
     call = Call(var, params, ty=own.result, span=span)

@@ -193,12 +193,7 @@ class Mixtures:
     # Functions on mixed data.
 
     def _applied(
-        self,
-        kind: str,
-        builder: Builder,
-        values: Sequence[Value],
-        ty: Type,
-        sizes: tuple[Dim, ...],
+        self, kind: str, builder: Builder, values: Sequence[Value], ty: Type, sizes: tuple[Dim, ...]
     ) -> Value:
         assert isinstance(ty, AdtType)
         general, dims = skeleton(ty)

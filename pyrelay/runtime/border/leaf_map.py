@@ -72,11 +72,7 @@ class _LeafMap:
     """One walk over a value; its frames are the values that have been entered and not left."""
 
     def __init__(
-        self,
-        change: Callable[[Any, Leaf], Any],
-        *,
-        finishes: bool = False,
-        is_given: bool = False,
+        self, change: Callable[[Any, Leaf], Any], *, finishes: bool = False, is_given: bool = False
     ) -> None:
         self.done: Final[defaultdict[Plan, dict[int, Any]]] = defaultdict(dict)
         self._frames: Final[list[_Frame]] = []

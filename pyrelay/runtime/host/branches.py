@@ -99,13 +99,7 @@ class _Cases:
     """The clauses of one match on the value of a name."""
 
     def __init__(
-        self,
-        writer: Writer,
-        node: Match,
-        name: str,
-        region: Region,
-        position: int,
-        exit_: Exit,
+        self, writer: Writer, node: Match, name: str, region: Region, position: int, exit_: Exit
     ) -> None:
         self._writer: Final = writer
         self._node: Final = node

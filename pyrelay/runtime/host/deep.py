@@ -45,10 +45,7 @@ def find_deep(plan: FunctionPlan) -> bool:
 
 
 def _add_edges(
-    plan: FunctionPlan,
-    planned: Planned,
-    numbers: dict[Planned, int],
-    edges: list[dict[int, None]],
+    plan: FunctionPlan, planned: Planned, numbers: dict[Planned, int], edges: list[dict[int, None]]
 ) -> None:
     unknown = len(edges) - 1
     if planned.calls_unknown:

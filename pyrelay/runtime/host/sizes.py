@@ -21,10 +21,7 @@ class Sizes:
     """The dims in scope, by local name."""
 
     def __init__(
-        self,
-        writer: Statements,
-        needed: Mapping[Dim, None],
-        names: Mapping[Dim, str] | None = None,
+        self, writer: Statements, needed: Mapping[Dim, None], names: Mapping[Dim, str] | None = None
     ) -> None:
         self._writer: Final = writer
         self._needed: Final = needed

@@ -91,11 +91,7 @@ def _tell(library: Callable[[Node], None], node: Node) -> None:
 
 def _to_optree(node: Node) -> None:
     optree.register_pytree_node(
-        node.cls,
-        node.flatten,
-        node.unflatten,
-        path_entry_type=node.entry,
-        namespace=_EVERYWHERE,
+        node.cls, node.flatten, node.unflatten, path_entry_type=node.entry, namespace=_EVERYWHERE
     )
 
 

@@ -238,12 +238,7 @@ def _any(
 
 
 def _of_class(
-    cx: Context,
-    node: ast.expr,
-    classes: ast.expr,
-    then: Continue,
-    otherwise: Continue,
-    span: Span,
+    cx: Context, node: ast.expr, classes: ast.expr, then: Continue, otherwise: Continue, span: Span
 ) -> Steps[Expr]:
     value = yield cx.expression(node)
     found = class_tested(cx, classes)
@@ -268,11 +263,7 @@ def _of_class(
 
 
 def _of_several(
-    cx: Context,
-    node: ast.expr,
-    found: Sequence[DataConstructor],
-    then: Continue,
-    span: Span,
+    cx: Context, node: ast.expr, found: Sequence[DataConstructor], then: Continue, span: Span
 ) -> Steps[tuple[Binding, list[Clause]]]:
     """Translate what runs where a value is of one of several classes, and give a clause for each;
     what was an optional is passed there as its content."""
@@ -294,11 +285,7 @@ def _of_several(
 
 
 def _rest(
-    cx: Context,
-    node: ast.expr,
-    otherwise: Continue,
-    tested: Sequence[DataConstructor],
-    span: Span,
+    cx: Context, node: ast.expr, otherwise: Continue, tested: Sequence[DataConstructor], span: Span
 ) -> Steps[list[Clause]]:
     """Translate what runs for the classes that are left; if that is one, its fields are known."""
     left = only_class(cx, node)

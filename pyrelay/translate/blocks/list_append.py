@@ -185,12 +185,7 @@ def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
 
 
 def bind_grown(
-    cx: Context,
-    target: ast.Name,
-    value: ast.expr,
-    expr: Expr,
-    code: Code,
-    ty: Type | None = None,
+    cx: Context, target: ast.Name, value: ast.expr, expr: Expr, code: Code, ty: Type | None = None
 ) -> None:
     """Bind a grown name to a list, written as `value`, that is already the other way round."""
     span, elements = cx.span(target), cx.grown[target.id]

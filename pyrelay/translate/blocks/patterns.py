@@ -234,9 +234,7 @@ def _class(cx: Context, node: ast.MatchClass) -> Steps[list[Alternative]]:
     surplus = [p for p in (*node.patterns, *node.kwd_patterns) if p not in placed]
     each += [[_unknown(cx, p)] for p in surplus]
     return _bounded(
-        cx,
-        node,
-        (_of_parts(_made(found, parts, span), parts, found) for parts in product(*each)),
+        cx, node, (_of_parts(_made(found, parts, span), parts, found) for parts in product(*each))
     )
 
 

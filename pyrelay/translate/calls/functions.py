@@ -115,11 +115,7 @@ def without_implicits(
 
 
 def match_call(
-    cx: Context,
-    node: ast.Call,
-    name: str,
-    signature: Signature,
-    receiver: ast.expr | None = None,
+    cx: Context, node: ast.Call, name: str, signature: Signature, receiver: ast.expr | None = None
 ) -> dict[str, ast.expr] | None:
     """Return the arguments of a call of a relay function by parameter, the `receiver` of a method
     first; None when they do not fit."""

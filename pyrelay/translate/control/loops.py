@@ -206,11 +206,7 @@ def _head(cx: Context, stmt: Loop, code: Code, enclosing: Enclosing) -> Steps[_H
 
 
 def _function(
-    cx: Context,
-    head: _Head,
-    enclosing: Enclosing,
-    block: Block,
-    exit_: Callable[[], Steps[Expr]],
+    cx: Context, head: _Head, enclosing: Enclosing, block: Block, exit_: Callable[[], Steps[Expr]]
 ) -> Steps[Function]:
     """Translate the rounds of a loop; `exit_` gives what follows when its condition fails, in the
     scope of the parameters."""

@@ -156,11 +156,7 @@ def _is_hyper(cx: Context, param: Param, op: Op, node: ast.expr | None) -> bool:
 
 
 def _hidden(
-    cx: Context,
-    node: ast.Call,
-    op: Op,
-    found: Mapping[str, ast.expr],
-    hyper: frozenset[str],
+    cx: Context, node: ast.Call, op: Op, found: Mapping[str, ast.expr], hyper: frozenset[str]
 ) -> tuple[Hidden, ...] | None:
     """Return the operands that the model supplies; None when there is no model, which is reported.
 

@@ -64,10 +64,7 @@ _FORMS: Final[dict[str, _Form]] = {
         0, 0, "write `xs.sort(key=f, reverse=True)`", "{0} = sorted({0})", ("key", "reverse")
     ),
 }
-_DONE: Final = {
-    "append": "an element is appended here",
-    "pop": "an element is taken out here",
-}
+_DONE: Final = {"append": "an element is appended here", "pop": "an element is taken out here"}
 _CHANGED: Final = "the list is changed here"
 
 

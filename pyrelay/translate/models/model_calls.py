@@ -166,11 +166,7 @@ def _one_model(cx: Context, function: Definition) -> Definition | None:
 
 
 def _pure_instance(
-    cx: Context,
-    function: Definition,
-    model: Definition,
-    bound: dict[str, ast.expr],
-    span: Span,
+    cx: Context, function: Definition, model: Definition, bound: dict[str, ast.expr], span: Span
 ) -> Instance:
     """Return the model that a function mentions, in evaluation mode. Its static arguments are those
     that are written here, or in the function; else those of the models of this kind at hand."""

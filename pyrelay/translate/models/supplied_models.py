@@ -206,11 +206,7 @@ def _supplied_local(
 
 
 def _captured(
-    cx: Context,
-    syntax: Nested,
-    models: Sequence[ModelParts],
-    names: Sequence[ast.expr],
-    span: Span,
+    cx: Context, syntax: Nested, models: Sequence[ModelParts], names: Sequence[ast.expr], span: Span
 ) -> list[Binding]:
     """Let the names by which a nested function captures models mean new cells with their
     parameters; return the bindings that make the cells."""

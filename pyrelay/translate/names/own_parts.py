@@ -187,8 +187,7 @@ def _counts(cx: Context, value: ast.expr) -> bool:
         case ast.Call(func=maker, args=[ast.Call(func=function)]) if _copies(cx, maker):
             pass
         case ast.ListComp(
-            ast.Name(id=element),
-            [ast.comprehension(ast.Name(id=bound), ast.Call(func=function))],
+            ast.Name(id=element), [ast.comprehension(ast.Name(id=bound), ast.Call(func=function))]
         ) if element == bound:
             pass
         case _:

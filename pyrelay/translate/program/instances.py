@@ -158,11 +158,7 @@ def function_operands(
 
 
 def _required(
-    cx: Context,
-    definition: Definition,
-    model: Definition,
-    span: Span,
-    required: Requirements,
+    cx: Context, definition: Definition, model: Definition, span: Span, required: Requirements
 ) -> ModelParts:
     """Return the instance of a model that a function called here mentions."""
     if cx.own is None or cx.own.instance.definition is model or model in cx.implicit:

@@ -109,10 +109,7 @@ class Signature:
 
 
 def read_signature(
-    definition: Definition,
-    scope: Scope,
-    report: Callable[[Problem], None],
-    data: DataTypes,
+    definition: Definition, scope: Scope, report: Callable[[Problem], None], data: DataTypes
 ) -> Signature:
     """Return the signature of a definition, with types of `data`; what cannot be read is
     reported."""

@@ -130,11 +130,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
 }
 """Functions of torch, by name, that are no operators of the same name."""
 
-OF_ARGUMENTS: Final[dict[str, str]] = {
-    "axes": "dims",
-    "axis": "dim",
-    "keepdims": "keepdim",
-}
+OF_ARGUMENTS: Final[dict[str, str]] = {"axes": "dims", "axis": "dim", "keepdims": "keepdim"}
 """Names that numpy has for parameters, and torch's."""
 
 _REDUCTION: Final = 'write `reduction="none"`, `"sum"` or `"mean"`'

@@ -112,8 +112,7 @@ def cubed(x: float64) -> float64:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "third"),
-    [(a, b, c) for a in "fr" for b in "fr" for c in "fr"],
+    ("first", "second", "third"), [(a, b, c) for a in "fr" for b in "fr" for c in "fr"]
 )
 def test_a_rule_that_calls_the_function_differentiates_to_any_order(
     first: str, second: str, third: str

@@ -227,10 +227,7 @@ CASES: list[tuple[Any, Callable[[Any], Any]]] = [
     (in_a_lambda, torch_in_a_lambda),
     (with_captures, torch_with_captures),
     (four_deep, torch_four_deep),
-    (
-        values_and_gradients,
-        lambda x: grad(lambda y: grad(lambda z: tq(z) * grad(tq)(z))(y))(x),
-    ),
+    (values_and_gradients, lambda x: grad(lambda y: grad(lambda z: tq(z) * grad(tq)(z))(y))(x)),
     (by_pullback, torch_in_a_lambda),
     (in_a_loop, torch_in_a_loop),
     (local_maker, lambda x: grad(grad(grad(tq)))(x)),

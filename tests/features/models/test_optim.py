@@ -328,10 +328,7 @@ def test_models_in_models_and_state_go_along() -> None:
 
     @relay
     def fit(
-        model: Model[deep],
-        optimizer: Optimizer,
-        x: Tensor[Float, (N, 4)],
-        y: Tensor[Int, (N,)],
+        model: Model[deep], optimizer: Optimizer, x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]
     ) -> Float:
         value = 0.0
         for _ in range(5):

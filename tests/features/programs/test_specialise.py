@@ -360,9 +360,7 @@ def test_a_function_fixed_to_a_tensor_again_has_its_elements_then() -> None:
     assert two(X.expand(2), 0.0).tolist() == [3.0, 3.0]
 
 
-def test_a_function_fixed_again_reads_captured_names_again(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_function_fixed_again_reads_captured_names_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert relay.specialise(scaled, n=2)(1.0) == 4.0
     monkeypatch.setitem(globals(), "RATE", 3.0)
     assert relay.specialise(scaled, n=2)(1.0) == 9.0

@@ -135,10 +135,7 @@ AMPLIFIED = 16
 
 def inputs() -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(0)
-    return (
-        torch.randn(5, 8, generator=generator),
-        torch.randn(8, 8, generator=generator) / 3,
-    )
+    return (torch.randn(5, 8, generator=generator), torch.randn(8, 8, generator=generator) / 3)
 
 
 def distance(found: torch.Tensor, wanted: torch.Tensor) -> float:
@@ -300,9 +297,7 @@ def test_a_model_definition_has_an_autocast_and_float32_parameters() -> None:
 
 @relay
 def train(
-    model: Model[network],
-    xs: Tensor[Float, (B, N, 1, 12, 12)],
-    ys: Tensor[Int, (B, N)],
+    model: Model[network], xs: Tensor[Float, (B, N, 1, 12, 12)], ys: Tensor[Int, (B, N)]
 ) -> Float:
     optimizer = relay.optim.adam(lr=0.01)
     total = 0.0

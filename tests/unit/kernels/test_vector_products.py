@@ -63,7 +63,7 @@ def test_a_column_times_a_row_is_elementwise() -> None:
 def test_sums_of_half_types_are_wide() -> None:
     found = check(
         "def @main(%x: Tensor[(1, 300), bfloat16], %w: Tensor[(300, 4), bfloat16]) {"
-        " matmul(%x, %w) }",
+        " matmul(%x, %w) }"
     )
     (group,) = groups(found)
     assert dtype_of(type_of(group.reductions[0].call)) == float32

@@ -105,10 +105,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
         with_columns,
         (numbers(60, 40).T, numbers(60, 50).T, numbers(50, 40).T),
     ),
-    "sums of sums": (
-        added,
-        (numbers(40, 60), numbers(60, 50), numbers(40, 70), numbers(70, 50)),
-    ),
+    "sums of sums": (added, (numbers(40, 60), numbers(60, 50), numbers(40, 70), numbers(70, 50))),
     "a loop": (stepped, (numbers(5, 37, 40), numbers(40, 40) * 0.1, numbers(37, 40))),
     "the gradient of a loop": (
         stepped_gradient,

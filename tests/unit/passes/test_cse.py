@@ -17,8 +17,7 @@ def shared(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "expr",
-    ["sin(%x)", "sum(%x, dim=0)", "%x + 1.0", "(%x, %x).0", "@f(%x)", "Box(%x)"],
+    "expr", ["sin(%x)", "sum(%x, dim=0)", "%x + 1.0", "(%x, %x).0", "@f(%x)", "Box(%x)"]
 )
 def test_an_equal_pure_value_is_computed_once(expr: str) -> None:
     text = shared(f"""

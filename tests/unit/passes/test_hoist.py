@@ -22,11 +22,7 @@ T, D = Dim("T"), Dim("D")
 
 
 def program(
-    step: str,
-    *,
-    start: str = "0",
-    next_: str = "%i + 1",
-    limit: str = "dim_size(%xs, dim=0)",
+    step: str, *, start: str = "0", next_: str = "%i + 1", limit: str = "dim_size(%xs, dim=0)"
 ) -> Module:
     """Return a program that sums what a step of a loop makes of the row `%x` of `%xs`."""
     return normal(f"""

@@ -182,11 +182,7 @@ def test_mutual_recursion_defines_both() -> None:
 
 
 def test_fields_hold_every_type_of_the_language() -> None:
-    assert [d.split("[")[0] for d in definitions(Everything[M])] == [
-        "Everything",
-        "Pair",
-        "Tree",
-    ]
+    assert [d.split("[")[0] for d in definitions(Everything[M])] == ["Everything", "Pair", "Tree"]
 
 
 def module(name: str, **names: Any) -> types.ModuleType:

@@ -224,11 +224,5 @@ def _function(name: str, params: tuple[Var, ...], body: Expr, result: Type, span
     assert isinstance(ty, AdtType)
     type_params = tuple(DimVar(f"dim_{i}") for i in range(len(skeleton(ty)[1])))
     return Function(
-        params,
-        body,
-        result,
-        type_params,
-        name,
-        ty=FnType(types, result, type_params),
-        span=span,
+        params, body, result, type_params, name, ty=FnType(types, result, type_params), span=span
     )

@@ -385,11 +385,7 @@ CASES: Final = [
     Case(iterated_functions, (3,), thrice),
     Case(lists_of_functions, (3,), lambda m, x: m.tanh(x[2] * x[0]) * (1.0 + x[1])),
     Case(chosen_functions, (3,), alternated),
-    Case(
-        curried,
-        (3,),
-        lambda _, x: (x[0] * x[1] + x[2] * x[0]) * (x[2] * x[0] + x[0] * x[2]),
-    ),
+    Case(curried, (3,), lambda _, x: (x[0] * x[1] + x[2] * x[0]) * (x[2] * x[0] + x[0] * x[2])),
     Case(counters, (3,), counted),
     Case(swapped_cells, (3,), swapped),
     Case(cells_of_lists, (3,), logged),

@@ -155,11 +155,7 @@ CASES: Final = [
     Case(triangles, (3, 3), lambda m, x: m.sum(m.tril(x) @ m.triu(x))),
     in_torch(cross_entropy, (3, 3), lambda x: functional.cross_entropy(x, torch.tensor([0, 2, 1]))),
     in_torch(squared_error, (3, 3), lambda x: ((x - torch.sin(x.T)) ** 2).mean()),
-    in_torch(
-        convolution,
-        (3, 3),
-        by_its_corner,
-    ),
+    in_torch(convolution, (3, 3), by_its_corner),
     in_torch(pooling, (3, 3), lambda x: (functional.avg_pool2d((x * x)[None], 2) ** 2).sum()),
     Case(rows_of_a_matrix, (3, 3), lambda m, x: m.sum(x[1] * x[:, 2] * x[0])),
     in_torch(embedding_rows, (3, 3), lambda x: (x[torch.tensor([0, 2, 0])] ** 3).sum()),

@@ -336,26 +336,16 @@ CASES: Final = [
     Case(rose_trees, (3,), roses),
     Case(stack_machines, (3,), lambda m, x: m.sin(x[0]) * m.sin(x[1]) * m.sin(x[2]) * x[0]),
     Case(falling, (3,), fallen),
+    Case(functions_in_records, (3,), lambda m, x: m.sin(m.tanh(x[2] * x[0] * x[2]) * x[1]) + x[0]),
     Case(
-        functions_in_records,
-        (3,),
-        lambda m, x: m.sin(m.tanh(x[2] * x[0] * x[2]) * x[1]) + x[0],
-    ),
-    Case(
-        chains_turned,
-        (3,),
-        lambda m, x: x[2] * x[0] * x[1] - m.sin(x[1]) * x[0] ** 2 * x[1] * 2.0,
+        chains_turned, (3,), lambda m, x: x[2] * x[0] * x[1] - m.sin(x[1]) * x[0] ** 2 * x[1] * 2.0
     ),
     Case(optional_values, (3,), lambda m, x: x[0] ** 2 * m.exp(x[2] * 0.1)),
     Case(zipped_lists, (3,), lambda _, x: x[0] * x[2] ** 2 + 2.0 * x[1] * x[0]),
     Case(filtered_lists, (3,), listed_twice),
     Case(lists_of_lists, (3,), lambda m, x: x[0] + 2.0 * x[0] ** 2 * x[1] + m.sin(x[2])),
     Case(guarded_matches, (3,), guarded),
-    Case(
-        tuples_of_results,
-        (3,),
-        lambda m, x: (x[0] + x[2]) * x[1] * m.sin(x[0] ** 2) * 3.0,
-    ),
+    Case(tuples_of_results, (3,), lambda m, x: (x[0] + x[2]) * x[1] * m.sin(x[0] ** 2) * 3.0),
     Case(unused_data, (3,), lambda _, x: x[2] ** 2 * x[0]),
     Case(
         shared_data,

@@ -94,10 +94,7 @@ def test_functions_between_limits_in_vectors_of_every_width(op: str) -> None:
 @pytest.mark.parametrize("op", FUNCTIONS)
 def test_functions_of_float32_at_every_number(op: str) -> None:
     run = elementwise(
-        f"relay_{op}_f32xL(a)",
-        (torch.float32,),
-        torch.float32,
-        host_target().register_bytes // 4,
+        f"relay_{op}_f32xL(a)", (torch.float32,), torch.float32, host_target().register_bytes // 4
     )
     size = 2**24
     for begin in range(-(2**31), 2**31, size):

@@ -374,9 +374,7 @@ def test_values_are_there_whatever_computes_tensors(
     assert lowered.found == found.found
 
 
-def test_a_breakpoint_in_a_function_that_is_differentiated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_breakpoint_in_a_function_that_is_differentiated(monkeypatch: pytest.MonkeyPatch) -> None:
     @relay
     def cubed(x: Float) -> Float:
         y = x * x

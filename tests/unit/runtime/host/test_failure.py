@@ -34,11 +34,7 @@ FAILING = {
         "RL502",
     ),
     "division": ("def @main(%n: int64) {{ add(1, {0}) }}", "floor_divide(%n, 0)", "RL503"),
-    "match": (
-        "def @main(%n: int64) {{ {0} }}",
-        "match? (%n) { 0 => 1, 1 => 2 }",
-        "RL504",
-    ),
+    "match": ("def @main(%n: int64) {{ {0} }}", "match? (%n) { 0 => 1, 1 => 2 }", "RL504"),
     "operator": (
         "def @main(%n: int64) {{ {0} }}",
         "same_length((as_size(%n), as_size(3)))",
@@ -51,10 +47,7 @@ FAILING = {
 def test_a_failure_points_at_the_expression(name: str) -> None:
     template, expression, code = FAILING[name]
     module = prepared(template.format(expression))
-    runs = (
-        lambda: compile_module(module, "main", CPU)(7),
-        lambda: evaluate(module, "main", [7]),
-    )
+    runs = (lambda: compile_module(module, "main", CPU)(7), lambda: evaluate(module, "main", [7]))
     for fails in runs:
         with pytest.raises(RunError) as caught:
             fails()

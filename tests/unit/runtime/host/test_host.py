@@ -312,13 +312,7 @@ def test_the_first_clause_that_matches_wins() -> None:
             found = (1, number, found)
         return found
 
-    for numbers, value in (
-        ((1, 2, 3), 12),
-        ((1, 3), 1),
-        ((4, 5), 9),
-        ((4, 5, 6), 100),
-        ((), 0),
-    ):
+    for numbers, value in (((1, 2, 3), 12), ((1, 3), 1), ((4, 5), 9), ((4, 5, 6), 100), ((), 0)):
         assert run_both(source, listed(*numbers)) == value
 
 

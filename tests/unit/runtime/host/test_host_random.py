@@ -118,9 +118,7 @@ class Generator:
         """Return the definition of a loop, and its name; it may go on with loops around it."""
         loop, i, acc = self.name("loop"), self.name("i"), self.name("acc")
         inner = replace(
-            scope.deeper(),
-            integers=(*scope.integers, i),
-            tensors=(*scope.tensors, acc),
+            scope.deeper(), integers=(*scope.integers, i), tensors=(*scope.tensors, acc)
         )
         going_on = replace(inner, loops=(*scope.loops, (loop, i)))
         text = f"""let rec {loop} = fn ({i}: int64, {acc}: {TENSOR}) -> {TENSOR} {{
@@ -158,9 +156,7 @@ class Generator:
             case _:
                 k, t = self.name("k"), self.name("t")
                 inner = replace(
-                    scope.inner(),
-                    integers=(*scope.integers, k),
-                    tensors=(*scope.tensors, t),
+                    scope.inner(), integers=(*scope.integers, k), tensors=(*scope.tensors, t)
                 )
                 body = self.tail(inner)
                 text = f"let {name} = fn ({k}: int64, {t}: {TENSOR}) -> {TENSOR} {{ {body} }};"
