@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar, Union, assert_never
+from typing import Generic, TypeAlias, TypeVar, assert_never
 
 from pyrelay import relay
 from pyrelay.prelude import List
@@ -449,38 +449,6 @@ def run_left_over(n: int, x: float) -> float:
     if isinstance(t, Node):
         return t.weight + (t.left.value if isinstance(t.left, Leaf) else t.left.weight)
     return t.value
-
-
-@dataclass(frozen=True)
-class OK:
-    result: int
-
-
-@dataclass(frozen=True)
-class Failure:
-    msg: str
-
-
-Result = Union[OK, Failure]  # noqa: UP007  as the blog post writes it
-
-
-@relay
-def show_by_tests(r: Result) -> str:
-    if isinstance(r, OK):
-        return str(r.result)
-    elif isinstance(r, Failure):
-        return "Failure: " + r.msg
-    else:
-        assert_never(r)
-
-
-@relay
-def show_by_cases(r: Result) -> str:
-    match r:
-        case OK(result):
-            return str(result)
-        case Failure(msg):
-            return "Failure: " + msg
 
 
 @relay

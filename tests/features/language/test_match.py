@@ -58,12 +58,6 @@ def test_a_program_of_an_optional_gives_what_python_gives(name: str, plain: Modu
             assert compiled(chain(match_programs, *heads)) == expected, heads
 
 
-def test_the_results_of_the_blog_post_are_shown_in_both_forms() -> None:
-    for show in (match_programs.show_by_tests, match_programs.show_by_cases):
-        assert show(match_programs.OK(2)) == "2"
-        assert show(match_programs.Failure("something wrong")) == "Failure: something wrong"
-
-
 def test_a_case_never_reached_warns_once_at_its_line() -> None:
     function = match_programs.with_a_case_never_reached
     (found,) = function.check().warnings
