@@ -259,7 +259,7 @@ if TYPE_CHECKING:
 
             @classmethod
             def explain(cls) -> str:
-                """Return what kernels and regions the definition becomes."""
+                """Return the kernels and regions of the definition."""
                 ...
 
             @classmethod
@@ -297,8 +297,9 @@ _REFUSED: Final = ContextVar["dict[Definition, CheckError] | None"]("refused", d
 
 @contextmanager
 def collected_refusals() -> Generator[Mapping[Definition, CheckError]]:
-    """Return what decorators refuse inside the block, instead of ending it: whoever checks a file
-    wants to know all that is wrong with it. What is refused raises the same when it is used."""
+    """Collect the mistakes that decorators refuse inside the block, instead of ending it: whoever
+    checks a file wants to know all that is wrong with it. What is refused raises the same when it
+    is used."""
     refused: dict[Definition, CheckError] = {}
     token = _REFUSED.set(refused)
     try:

@@ -261,7 +261,8 @@ class _Walk:
         return [(c.name, heads[c.name]) for c in declared if c.name in heads]
 
     def _missing(self, heads: Sequence[_Head]) -> tuple[_Head, ...]:
-        """Return what else could stand where some patterns do; one literal stands for the rest."""
+        """Return the other patterns that could stand in the place of some; one literal stands for
+        the rest."""
         first = heads[0].pattern
         match first:
             case TuplePattern():

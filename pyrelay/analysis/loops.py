@@ -83,8 +83,8 @@ class Round:
 
 
 def round_of(loop: Loop) -> Round:
-    """Return what every round evaluates that goes on: the bindings on the one way to the calls of
-    itself."""
+    """Return the code that every round which goes on evaluates: the bindings on the one way to the
+    calls of itself."""
     again = frozenset(loop.inside)
     goes_on = _going_on(loop.function.body, again)
     found = Round()

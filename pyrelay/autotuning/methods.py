@@ -146,7 +146,8 @@ def _has_room(method: Method, operands: Sequence[torch.Tensor | None]) -> bool:
 
 
 def _layout(operand: torch.Tensor) -> list[Any]:
-    """Return what the speed of a call may depend on besides sizes: how the dims lie in memory."""
+    """Return the facts besides sizes that the speed of a call may depend on: how the dims lie in
+    memory."""
     if operand.is_contiguous():
         return []
     order = sorted(range(operand.dim()), key=operand.stride, reverse=True)

@@ -31,7 +31,7 @@ def adapting(
     variables: MutableMapping[Var, Type],
     walk: Callable[[Expr], Steps[Type]],
 ) -> Adapt | None:
-    """Return what adapts values, in a program with tensors that have sizes of their own.
+    """Return the adapter of values, in a program with tensors that have sizes of their own.
 
     `variables` gets the types of those that it makes; `walk` types an expression.
     """
@@ -67,8 +67,8 @@ def arriving(
     key: Function | Var,
     value: Expr,
 ) -> Callable[[Type, Type], Type] | None:
-    """Return what adapts the result of a function, or the value of an annotated name; `made` gets
-    the step."""
+    """Return the adapter of the result of a function, or of the value of an annotated name; `made`
+    gets the step."""
     if adapt is None:
         return None
 

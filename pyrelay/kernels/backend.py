@@ -38,8 +38,8 @@ class RunsWhole(Protocol):
     """A `Run` of a function that a backend runs whole, without torch."""
 
     def direct(self, fallback: Run) -> Direct | None:
-        """Return what does calls that torch neither records nor transforms; `fallback` does those
-        that the backend does not. None as long as it does none."""
+        """Return the callable for calls that torch neither records nor transforms; `fallback` does
+        those that the backend does not. None as long as it does none."""
         ...
 
 

@@ -77,8 +77,8 @@ class Supplier(Protocol):
         ...
 
     def checked(self, elements: Elements, value: Any, mask: Any | None, /) -> Any:
-        """Return what a body made with these elements, checked: places that were computed exist,
-        and no integer is divided by 0; only where `mask` holds, if that is given."""
+        """Return the result of a body with these elements, checked: places that were computed
+        exist, and no integer is divided by 0; only where `mask` holds, if that is given."""
         ...
 
 

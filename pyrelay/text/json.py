@@ -177,7 +177,7 @@ class _Encoder:
         return place
 
     def _key(self, node: Any) -> object:
-        """Return what makes a node the same as another: its identity, or its fields if they all
+        """Return the key by which nodes are shared: its identity, or its fields if they all
         count."""
         return id(node) if type(node).__name__ in self._classes.by_identity else node
 

@@ -28,7 +28,7 @@ class PositionedLark(Lark):
 
 
 def _positioned(build: Build) -> Build:
-    """Return what builds the same and says of a tree where it stands in the text."""
+    """Return a callback that builds the same tree, with its place in the text."""
 
     def positioned(parts: list[Any]) -> Any:
         made = build(parts)

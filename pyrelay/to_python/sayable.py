@@ -97,7 +97,7 @@ def _bindings(function: Function) -> Iterator[Binding]:
 
 
 def _alias(value: Expr) -> Expr | None:
-    """Return what a call stands for that Python has no call for."""
+    """Return the operand that a call stands for, where Python has no such call."""
     return value.args[0] if isinstance(value, Call) and value.callee is param else None
 
 

@@ -45,8 +45,9 @@ def shown_by(function: Function) -> frozenset[str]:
 def with_bound_size(
     own: Substitution, var: Var, shown: frozenset[str], solver: Solver
 ) -> Substitution:
-    """Return what names stand for after a binding: where no parameter shows `N`, `%n: Size[N]`
-    is a name of the size that the variable is bound to, which the running program finds."""
+    """Return the values of the names of sizes after a binding: where no parameter shows `N`, `%n:
+    Size[N]` is a name of the size that the variable is bound to, which the running program
+    finds."""
     name = var.ty.dim.name if isinstance(var.ty, SizeType) else None
     if name is None or name in shown:
         return own

@@ -63,7 +63,7 @@ def _is_source(node: Expr, unknown: Collection[str]) -> bool:
 
 
 def _reached(node: Expr, part: Expr, local: Mapping[Var, Function]) -> list[Expr]:
-    """Return what is in doubt because a part of a node is."""
+    """Return the nodes in doubt because a part of them is."""
     match node:
         case LetBlock(bindings, body):
             found: list[Expr] = [b.var for b in bindings if b.value is part]

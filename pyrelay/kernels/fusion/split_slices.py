@@ -242,7 +242,7 @@ class _Body:
         return Role.ELEMENT in roles and {Role.ELEMENT, Role.OPAQUE, Role.PART}.issuperset(roles)
 
     def _inner(self, var: Var, axis: int) -> dict[Var, Call]:
-        """Return what a value is made of along a dim and nothing else needs, the value included."""
+        """Return the values that a value alone is made of along a dim, itself included."""
         along = {var: axis}
         inner: dict[Var, Call] = {}
         pending = [(-self._position[var], 0, var)]

@@ -192,7 +192,7 @@ class _Deferral:
         return replace(function, params=params, body=body, result=result, ty=ty)
 
     def _var(self, var: Var) -> Var:
-        """Return what a variable is then."""
+        """Return the new variable of a variable."""
         accumulators = self._paths.get(var)
         if accumulators is None:
             return var

@@ -103,7 +103,7 @@ class _Wanted:
 
     @staticmethod
     def of(unit: Unit, type_args: Sequence[_Arg], values: tuple[Value, ...]) -> _Wanted:
-        """Return what is asked for by a call."""
+        """Return the instance that a call needs."""
         flags = unit.fixed(values)
         pairs = tuple(zip(unit.type_params, type_args, strict=True))
         fixed = tuple(p for p, flag in zip(pairs, flags, strict=True) if flag)

@@ -226,8 +226,8 @@ class Residual:
     def joined(
         self, values: Sequence[Value | None], ty: Type, span: Span, found: list[Hole]
     ) -> Steps[Joined]:
-        """Return what branches give in common, and add to `found` what they give differently; None
-        is the value of a branch that never gives one."""
+        """Return the common value of branches, and add its differing parts to `found`; None is the
+        value of a branch that never gives one."""
         given = [v for v in values if v is not None]
         first = given[0]
         if len(given) > 1 and all(v is first for v in given):

@@ -471,7 +471,7 @@ def _is_short(args: Sequence[Value]) -> bool:
 
 
 def _identity(value: Value) -> object:
-    """Return what two known arguments have in common that certainly are alike."""
+    """Return the key that two known arguments share if they certainly are alike."""
     match value:
         case Unknown():
             return None

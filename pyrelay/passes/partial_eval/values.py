@@ -103,7 +103,7 @@ def key_of(values: Sequence[Value]) -> Key:
 
 
 def token(constant: Constant) -> object:
-    """Return what two constants have in common that are the same value, bit by bit."""
+    """Return the key that two constants share if they are the same value, bit by bit."""
     value = constant.value
     bits = value.hex() if isinstance(value, float) else value
     return type(value), bits, constant.ty

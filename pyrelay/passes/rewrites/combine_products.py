@@ -182,7 +182,7 @@ class _Block:
         return replace(self._block, bindings=tuple(bindings))
 
     def _key(self, value: Expr) -> object | None:
-        """Return what products that may be combined have in common; None for anything else."""
+        """Return the key that products share if they may be combined; None for anything else."""
         if not isinstance(value, Call) or not isinstance(value.callee, Op):
             return None
         form = _FORMS.get(value.callee)

@@ -172,7 +172,8 @@ class _Block:
     # One function of neighbouring pieces.
 
     def _joined_calls(self) -> list[_Change]:
-        """Return what becomes of the pointwise calls that differ only in which pieces they take."""
+        """Return the replacements of the pointwise calls that differ only in which pieces they
+        take."""
         groups: dict[tuple[object, ...], dict[Var, Call]] = {}
         for binding in self._bindings:
             if isinstance(binding.value, Call) and (key := self._key(binding.value)) is not None:
@@ -190,8 +191,8 @@ class _Block:
         return len(run) >= FEWEST or (len(run) > 1 and _is_all(run, cuts))
 
     def _key(self, call: Call) -> tuple[object, ...] | None:
-        """Return what a call shares with others that it may be joined with; None if it is no
-        pointwise function of pieces that are cut alike."""
+        """Return the key that calls share if they may be joined; None if it is no pointwise
+        function of pieces that are cut alike."""
         op = call.callee
         if not isinstance(op, Op) or not isinstance(op.lowering, Pointwise):
             return None
@@ -251,7 +252,7 @@ class _Block:
     # All pieces of a tensor at once.
 
     def _splits(self) -> list[_Change]:
-        """Return what becomes of slices that leave nothing of a tensor over."""
+        """Return the replacements of slices that leave nothing of a tensor over."""
         cut: dict[tuple[Var, int], dict[Var, _Piece]] = {}
         for binding in self._bindings:
             piece = self._pieces.get(binding.var)

@@ -98,8 +98,8 @@ class _Writer:
         result: Type,
         apply: Callable[[Builder, Value], tuple[Value, Value | None]],
     ) -> tuple[Value | None, list[Value]]:
-        """Return what a linear map gives along each element of a value, for each type of tensor in
-        its result a list of these tensors, and what `apply` gives beside it."""
+        """Return the results of a linear map along each element of a value, for each type of tensor
+        in its result a list of these tensors, and what `apply` gives beside it."""
         builder, span = self.builder, self.builder.span
         count = self._count(at, basis)
         size = count.builder.call(as_size, (count,))
@@ -218,8 +218,8 @@ class _Writer:
         return Walk(self._store, "place", visit, _behind(out))
 
     def _parts_of(self, out: TensorType, rows: Sequence[Value]) -> Walk:
-        """Return what takes the derivatives of one tensor out of those in each tensor of the
-        arguments, whose dim in front goes along the elements of the value."""
+        """Return the function that takes the derivatives of one tensor out of those in each tensor
+        of the arguments, whose leading dim goes along the elements of the value."""
         tensors = _tensors(TupleType(self._parts.wanted), self._parts)
         stacked = [_element(r) for r in rows]
 

@@ -62,7 +62,7 @@ class Walk:
     def over(
         self, value: Value, ty: Type, fixed: Sequence[Value], state: Sequence[Value]
     ) -> Visited:
-        """Return what is made of a value, and the state behind its last tensor."""
+        """Return the image of a value, and the state behind its last tensor."""
         builder = value.builder
         match ty:
             case TensorType(_, dtype) if is_float(dtype):
@@ -137,7 +137,7 @@ class Walk:
         state: Sequence[Value],
         inner: Builder,
     ) -> Value:
-        """Return what is made of the fields of a constructor, beside the state behind them."""
+        """Return the images of the fields of a constructor, beside the state behind them."""
         parts: dict[int, Value] = {}
         order = range(len(fields))
         for i in reversed(order) if self._backwards else order:

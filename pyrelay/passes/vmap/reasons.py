@@ -31,7 +31,7 @@ _REASONS: Final[Mapping[Op, tuple[str, str]]] = {
 
 
 def why_not(op: Op) -> tuple[str, str, str]:
-    """Return what of an operator cannot be batched, why, and what to write instead."""
+    """Return the part of an operator that cannot be batched, why, and what to write instead."""
     what = f"`{op.name}`"
     if op in _REASONS:
         why, way = _REASONS[op]

@@ -33,7 +33,7 @@ def leaf_reader(types: tuple[Type, ...]) -> Reader:
 
 
 def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]], Key] | None:
-    """Return what reads off arguments of these types what a call depends on: of a tensor its dtype,
+    """Return the reader of the key of a call with arguments of these types: of a tensor its dtype,
     shape and device; of the leading parts of models, which have the shapes they were made with,
     dtype and device of the first tensor. It raises AttributeError for what has none of these.
 

@@ -78,7 +78,8 @@ def solve(
     read: Callable[[Any], Found | None],
     is_whole: Callable[[Found], bool],
 ) -> dict[str, Found]:
-    """Return what `read` finds in values whose types are the `wanted` parameters.
+    """Solve type parameters: return the findings of `read` in values whose types are the `wanted`
+    ones.
 
     A parameter without a value is left out. Later values are read until what is found is whole.
     `fields` returns the fields of a value of a data type.
@@ -272,7 +273,7 @@ def _joined_argument(left: Type | Dim, right: Type | Dim) -> Type | Dim | None:
 def _all_joined(
     left: Sequence[Part], right: Sequence[Part], join: Callable[[Part, Part], Part | None]
 ) -> tuple[Part, ...] | None:
-    """Return what parts are together in pairs, None if one pair is nothing."""
+    """Return the join of each pair of parts, None if one pair has none."""
     found = [join(a, b) for a, b in zip(left, right, strict=True)]
     known = tuple(f for f in found if f is not None)
     return known if len(known) == len(found) else None

@@ -84,7 +84,7 @@ class Describer:
         return solve(given, wanted, self._fields, self._describe, is_whole)
 
     def _describe(self, value: Any) -> Described | None:
-        """Return what a value is; None for what no program takes."""
+        """Return the description of a value; None for one that no program takes."""
         if is_array(value):
             shape, dtype = shape_and_dtype(value)
             return None if dtype is None else TensorOf(len(shape), dtype)

@@ -184,8 +184,8 @@ class RelayFunction(Routine, Generic[P, R]):
         return self.runner.show(stage)
 
     def explain(self) -> str:
-        """Return what kernels and regions the function becomes, what each moves and computes, and
-        why what is stored between them is."""
+        """Return the kernels and regions of the function, the bytes and operations of each, and why
+        values are stored between them."""
         return self.runner.explain()
 
     def diff(self, before: str, after: str) -> str:

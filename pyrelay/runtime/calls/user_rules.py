@@ -208,7 +208,7 @@ def _decorator(
 
 
 def _rule_function(function: object, rule: Rule) -> Definition | Residual:
-    """Return what a rule of the user's is to the compiler. Raises CheckError."""
+    """Return the definition of a rule of the user's. Raises CheckError."""
     found = meaning(function)
     return found if isinstance(found, Residual) else _definition(function, rule, "takes")
 

@@ -89,8 +89,8 @@ class Vocabulary:
         raise CheckError(UnknownOperator(self.place.of(token), name, near))
 
     def value(self, token: Token, span: Span) -> Constructor | Call | Function:
-        """Return what a name alone is: a constructor; in Relay's text also the value that it makes
-        of nothing, or an operator as a function."""
+        """Return the value of a name alone: a constructor; in Relay's text also the value that it
+        makes of nothing, or an operator as a function."""
         found = self.callee(token, span)
         match found:
             case Op():

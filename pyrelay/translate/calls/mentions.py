@@ -182,7 +182,7 @@ def implicit_values(cx: Context, signature: Signature, span: Span) -> tuple[Expr
 
 
 def supplying(cx: Context, values: Mapping[Implicit, Expr], make: Callable[[], T]) -> T:
-    """Return what `make` gives where these implicit values are at hand."""
+    """Return the result of `make` where these implicit values are supplied."""
     before = dict(cx.supplied)
     cx.supplied.update(values)
     try:
@@ -235,8 +235,8 @@ def operator_function(op: Op, span: Span) -> Function:
 
 
 def as_called(op: Op) -> Op:
-    """Return what a call of an operator by its name means: `relay.equal`, unlike `==`, compares
-    data too."""
+    """Return the operator that a call by the name of one is of: `relay.equal`, unlike `==`,
+    compares data too."""
     return equal_values if op is equal else op
 
 

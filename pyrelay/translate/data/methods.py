@@ -129,8 +129,8 @@ def _unwrapped(value: Any) -> tuple[MethodKind, Any]:
 
 
 def _names(cls: type, function: FunctionType, union: Union, seen: Namespace) -> Mapping[str, Any]:
-    """Return what annotations in a method may mention besides the names around its function: the
-    type parameters of its class, as the union names them, and `Self`."""
+    """Return the names that annotations in a method may mention besides those around its function:
+    the type parameters of its class, as the union names them, and `Self`."""
     member = next(m for m in union.members if m.cls is cls)
     params = parameters(cls)
     args = member.args if len(member.args) == len(params) else params

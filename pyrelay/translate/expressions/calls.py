@@ -337,7 +337,7 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
 
 
 def _other_meaning(cx: Context, node: ast.Call, function: ast.Attribute) -> Otherwise | None:
-    """Return what translates a call as that of a tensor's or list's method, or of a field; None
+    """Return the translator of a call as that of a tensor's or list's method, or of a field; None
     where none is named so."""
     name = function.attr
     is_other = name in _OTHERS or may_be_field(name, cx.annotations.namespace)

@@ -123,7 +123,7 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
 
 
 def _other_meaning(cx: Context, node: ast.Attribute) -> Otherwise | None:
-    """Return what translates an attribute as that of a tensor, or as a field; None where none is
+    """Return the translator of an attribute as that of a tensor, or as a field; None where none is
     named so."""
     if node.attr not in _ATTRIBUTES and not may_be_field(node.attr, cx.annotations.namespace):
         return None

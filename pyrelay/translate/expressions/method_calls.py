@@ -357,7 +357,7 @@ def _by_type(
 
 
 def _alternative(use: _Use, member: Family | Otherwise) -> Steps[Function]:
-    """Return what the use is of the values of one type, as a function."""
+    """Return the use of the values of one type, as a function."""
     var, mark = Var("self", span=use.span), use.cx.env.mark()
     inner = use.on(var)
     if isinstance(member, Family):

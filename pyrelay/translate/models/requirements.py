@@ -65,8 +65,8 @@ _Needs: TypeAlias = dict[Definition | Implicit, dict[str, StaticValue]]
 def find_requirements(
     program: SourceProgram, definition: Definition
 ) -> Mapping[Definition, _Needs]:
-    """Return what a function requires, and what all require that it reaches: the models, in order,
-    with the static arguments of the first mention, and the implicit values."""
+    """Return the requirements of a function, and of all that it reaches: the models, in order, with
+    the static arguments of the first mention, and the implicit values."""
     mentions = _mentions_from(program, definition)
     found: dict[Definition, _Needs] = {d: {} for d in mentions}
     changed = True
@@ -100,7 +100,7 @@ def _mentions_from(
 def _needs(
     mention: _Mention, found: Mapping[Definition, _Needs]
 ) -> Iterable[tuple[Definition | Implicit, dict[str, StaticValue]]]:
-    """Return what a mention needs and is not supplied where it stands."""
+    """Return the needs of a mention that are not supplied where it stands."""
     target = mention.target
     if isinstance(target, Implicit):
         return [(target, {})]

@@ -131,7 +131,7 @@ def supplied(
 
 
 def with_models(cx: Context, models: Sequence[ModelParts], make: Callable[[], T]) -> T:
-    """Return what `make` gives where mentions of the models mean these instances."""
+    """Return the result of `make` where mentions of the models mean these instances."""
     before, own = dict(cx.implicit), cx.own
     cx.implicit.update((m.instance.definition, m) for m in models)
     if own is not None and any(m.instance.definition is own.instance.definition for m in models):

@@ -158,7 +158,7 @@ class SourceProgram:
         span: Span,
         make: Callable[[OptimizerUse | None], Expr],
     ) -> Var:
-        """Return what stands for an expression that is made once all is translated, of the
+        """Return the placeholder of an expression that is made once all is translated, of the
         optimiser of the models that come from some places."""
         var = Var("later", span=span)
         self._later[var] = _Later(places, make)
@@ -256,8 +256,8 @@ class SourceProgram:
         return self._choices[key]
 
     def _named_method(self, owner: object, name: str, seen: Callable[[], Mapping[str, Any]]) -> Any:
-        """Return what `owner.name` is: of a class a method as a function, of an instance, whose
-        type decides, nothing that is known."""
+        """Return the meaning of `owner.name`: of a class a method as a function, of an instance,
+        whose type decides, nothing that is known."""
         if is_frozen(owner) and kind_of(type(owner), name) in CALLED:
             return MISSING
         if not is_data_class(owner) or kind_of(owner, name) not in CALLED:
