@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, Type
 
 from . import annotations
 from .diagnostics.catalogue.names import UnknownAttribute
-from .diagnostics.diagnostic import CheckError, MissingNameError
+from .diagnostics.diagnostic import CheckError, MissingNameError, Report
 from .diagnostics.misspelt import nearest
 from .diagnostics.source import NOWHERE
 from .extension import declare
@@ -41,7 +41,6 @@ from .translate.subset.migration_hints import OF_NAMESPACES, WITHOUT
 if TYPE_CHECKING:
     from inspect import Signature
 
-    from .diagnostics.diagnostic import Report
     from .ir.declaration.lowering import Fused
     from .ir.module import Module
     from .runtime.calls.specialised import Specialised

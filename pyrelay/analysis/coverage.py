@@ -22,6 +22,7 @@ from ..ir.expr import (
     BindPattern,
     ConstructorPattern,
     LiteralPattern,
+    Match,
     Pattern,
     TuplePattern,
     Wildcard,
@@ -30,7 +31,6 @@ from ..ir.traverse import takes_all
 from ..ir.types import AdtType
 
 if TYPE_CHECKING:
-    from ..ir.expr import Match
     from ..ir.module import AdtDef
 
 BUDGET: Final = 100_000

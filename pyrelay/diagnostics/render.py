@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from .layout import Line, Piece, Role, plain
-from .mistake import Fix, Severity
+from .mistake import Diagnostic, Fix, Label, Severity
 from .snippet import last_line, snippet
 
 if TYPE_CHECKING:
-    from .mistake import Diagnostic, Label
     from .source import SourceFile
 
 SHOWN: Final = 5

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ..dataclass import dataclass
-from ..diagnostics.source import NOWHERE
+from ..diagnostics.source import NOWHERE, Span
 from ..ir.dims import Dim, DimHole, DimVar
 from ..ir.expr import Assumption, Expr, Function
 from ..ir.op import Clash, Stuck
@@ -44,9 +44,6 @@ from .coercions.optional import inner_of
 from .dtypes import DTypes, Key
 from .extent import Extents
 from .quotients import is_never_zero, quotient_in, refuse_remainder
-
-if TYPE_CHECKING:
-    from ..diagnostics.source import Span
 
 
 @final

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ..diagnostics.catalogue.layouts import Conversion, LayoutInData
-from ..ir.expr import Call, Constructor, Var, type_of, use_of
+from ..ir.expr import Call, Constructor, Function, Var, type_of, use_of
 from ..ir.layouts import PLAIN, layout_of
 from ..ir.traverse import post_order
 from ..ir.types import AdtType
 
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Problem
-    from ..ir.expr import Function
 
 
 def stored_layouts(function: Function) -> Iterator[Problem]:

@@ -32,12 +32,11 @@ from .transforms import Batching as Batching
 from .transforms import Differentiation as Differentiation
 from .transforms import Options as Options
 from .transforms import Rule as Rule
-from .types import FnType
+from .types import DType, FnType, Type, TypeParam
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
     from .op import Op
-    from .types import DType, Type, TypeParam
 
 Attrs: TypeAlias = Mapping[str, Any]
 """Static arguments: Python scalars, `None`, `Dim`, `DType`, types, and tuples of these. An `Expr`

@@ -6,14 +6,11 @@ Shapes do not depend on layouts, so the type rules of operators know nothing of 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from .declaration.layouts import Layouts
-from .op import Clash, RuleCall, Stuck
+from .op import Clash, Op, RuleCall, Stuck
 from .types import Layout, SizeType, TensorType, TupleType, Type, TypeHole, map_type, subtypes
-
-if TYPE_CHECKING:
-    from .op import Op
 
 PLAIN: Final = Layout.NCHW
 

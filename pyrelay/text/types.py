@@ -12,9 +12,9 @@ variable that nothing in scope binds, `1*N` a dim, `Tree[]` a data type.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ..ir.dims import Dim, DimAtom, DimHole, DimOp, DimVar, Extreme
 from ..ir.types import (
@@ -38,9 +38,6 @@ from ..ir.types import (
     TypeVar,
 )
 from .lexis import TYPE_RESERVED, TYPE_WORDS, name_text
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 
 @final

@@ -13,13 +13,12 @@ from ...diagnostics.catalogue.patterns import (
     UnreachableCase,
 )
 from ...diagnostics.diagnostic import Problem
-from ...diagnostics.source import Construct
+from ...diagnostics.source import Construct, Span
 from ...ir.expr import Function, Match, Pattern
 from ...ir.traverse import post_order, takes_all
 from .witness import case_text, with_names
 
 if TYPE_CHECKING:
-    from ...diagnostics.source import Span
     from ...ir.module import AdtDef, Module
 
 WINNERS: Final = 3

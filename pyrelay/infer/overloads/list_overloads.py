@@ -24,14 +24,13 @@ from ...operators.host.loop import index_of
 from ...operators.primitive.compare import not_equal
 from ...operators.primitive.index import index
 from ...prelude.library import LIST
-from ..operators import Reading
+from ..operators import OperatorCall, Reading
 from .list_parts import comes_before, elements_of
 from .membership import first_position, occurrences
 from .sites import Site
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
-    from ..operators import OperatorCall
     from ..solver import Solver
 
 

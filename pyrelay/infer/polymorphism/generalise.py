@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
 
 from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar, function_type
 from ...ir.traverse import rewrite
-from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, as_arguments, dims, map_type, subtypes
+from ...ir.types import (
+    FnType,
+    Type,
+    TypeHole,
+    TypeParam,
+    TypeVar,
+    as_arguments,
+    dims,
+    map_type,
+    subtypes,
+)
 from ..generate import Scheme
 from ..solver import Solver
-
-if TYPE_CHECKING:
-    from ...ir.types import Type
 
 
 def annotated(

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
-from .lowering import Contraction, View
-
-if TYPE_CHECKING:
-    from .lowering import Lowering
+from .lowering import Contraction, Lowering, View
 
 
 class Precision(Enum):

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ...dataclass import dataclass
 from ..dims import DimVar
 from ..effect import Effects, effects_of
-from ..expr import Call, Expr, Function
+from ..expr import Call, Expr, Function, Pattern, Var
 from ..traverse import post_order
 from .agreement import Agreement
 
 if TYPE_CHECKING:
-    from ..expr import Pattern, Var
     from ..module import Module
 
 Finding: TypeAlias = "tuple[Expr | Pattern, str]"

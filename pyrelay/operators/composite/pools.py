@@ -3,12 +3,12 @@ a window over a volume is one over its images, followed by one over what these g
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import product
-from ...ir.op import Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, attribute, operand
+from ...ir.op import Op, Param, RuleCall, Sample, ShapeBehaviour, TensorSpec, attribute, operand
 from ...ir.rules import floating
 from ...ir.types import TensorType, Type, show
 from ..declare import composite
@@ -16,9 +16,6 @@ from ..primitive import pool, view
 from ..shared.window import pooled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ...ir.op import Param
     from ..builder import Value
 
 _LAYOUTS: Final = {1: "(batch, channels, length)", 3: "(batch, channels, depth, height, width)"}

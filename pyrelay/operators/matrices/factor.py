@@ -18,6 +18,7 @@ from ...ir.op import (
     Op,
     Param,
     Pullback,
+    RuleCall,
     Sample,
     ShapeBehaviour,
     TensorSpec,
@@ -33,7 +34,6 @@ from .inverse import solve_triangular
 from .rules import matrices, regular_samples, square_matrices, swapped
 
 if TYPE_CHECKING:
-    from ...ir.op import RuleCall
     from ..builder import Value
 
 

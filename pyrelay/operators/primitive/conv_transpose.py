@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
@@ -27,13 +27,10 @@ from ...ir.op import (
 )
 from ...ir.rules import expect, parameter_dtype, with_rank
 from ...ir.types import TensorType, Type
-from ..builder import result_shape
+from ..builder import Value, result_shape
 from ..shared.convolving import batched, check_channels, conv_bias, image_type, kernel_size
 from ..shared.operands import is_given
 from .conv import conv_input_grad
-
-if TYPE_CHECKING:
-    from ..builder import Value
 
 
 def _transposed_type(call: RuleCall) -> Type:

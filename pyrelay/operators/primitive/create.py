@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.bounds import maximum
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.declaration.elements import number_element
+from ...ir.declaration.elements import Elements, Place, number_element
 from ...ir.dims import ONE, Dim
 from ...ir.op import (
     Elementwise,
@@ -41,7 +41,6 @@ from .compare import greater_equal, less_equal, where
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...ir.declaration.elements import Elements, Place
     from ..builder import Value
 
 _CONSTANT: Final = NoGradient("the result does not depend on the elements of any operand")

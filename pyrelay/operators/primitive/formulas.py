@@ -5,7 +5,7 @@ So a derivative, or a transform, reads the formula that kernels read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration.scalars import Scalars, compute_dtype
@@ -14,8 +14,6 @@ from ...ir.types import UNIT, DType
 from . import arithmetic, bitwise, compare, math
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..builder import Builder, Value
 
 SCALARS: Final = {

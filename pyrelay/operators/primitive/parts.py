@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.declaration.elements import number_element
+from ...ir.declaration.elements import Elements, Place, Source, number_element
 from ...ir.dims import ZERO, Dim, DimHole
 from ...ir.op import (
     Elementwise,
@@ -35,7 +35,6 @@ from ..shared.operands import as_positions, as_tensors, fields
 from . import gathering, index, join
 
 if TYPE_CHECKING:
-    from ...ir.declaration.elements import Elements, Place, Source
     from ..builder import Value
 
 _WHOLE: Final = ("slice", None, None, None)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...ir.bounds import minimum, positive_part
-from ...ir.declaration.elements import number_element
+from ...ir.declaration.elements import Elements, Place, Source, number_element
 from ...ir.dims import ZERO, Dim
-
-if TYPE_CHECKING:
-    from ...ir.declaration.elements import Elements, Place, Source
 
 
 def one_after_another(k: Elements, place: Place, tensors: tuple[Source, ...], dim: int) -> Any:

@@ -36,13 +36,12 @@ from ...ir.expr import (
 from ...ir.op import Op
 from ...ir.traverse import Steps
 from ...ir.types import Type
-from .bodies import subpatterns
+from .bodies import Body, FunctionBody, Step, subpatterns
 from .cotangents.cells import NO_CELLS, Cells
 from .cotangents.masks import Masks, is_constant, join_masks, ones
 from .ruled import rule_of
 
 if TYPE_CHECKING:
-    from .bodies import Body, FunctionBody, Step
     from .callgraph import CallGraph
     from .leaves import Leaves
     from .workspace import Workspace

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import Call, Var
+from ...ir.expr import Call, Function, Var
 from ...ir.traverse import run
 from ...ir.types import as_arguments
 from .bodies import Body, FunctionBody, Reader, Step, callee_name
 from .ruled import rule_of
 
 if TYPE_CHECKING:
-    from ...ir.expr import Function
     from .leaves import Leaves
     from .store import Store
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Protocol, final
 
 from ...dataclass import dataclass
-from ...ir.expr import Differentiation, Function, Var
+from ...ir.expr import Differentiation, Function, Options, Rule, Var
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ...diagnostics.source import Span
-    from ...ir.expr import Options, Rule
 
 
 @final

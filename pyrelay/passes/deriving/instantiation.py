@@ -13,6 +13,7 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
+    TypeParam,
     TypeVar,
     substitution,
 )
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...ir.expr import Call, Function
-    from ...ir.types import TypeParam
 
 
 def call_instance(callee: Function, call: Call) -> Substitution:

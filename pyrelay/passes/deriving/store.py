@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.call_graph import CallGraph, reachable
-from ...ir.expr import Function, function_type, type_of
+from ...ir.expr import Expr, Function, Var, function_type, type_of
 from ...ir.names import Names
-from ...ir.types import FnType
+from ...ir.types import FnType, Type, TypeParam
 from .instantiation import match_types, type_arguments
 from .ruled import opaque
 
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...diagnostics.source import Span
-    from ...ir.expr import Expr, Var
     from ...ir.module import AdtDef, Module
-    from ...ir.types import Type, TypeParam
     from ...operators.builder import Builder, Value
     from ..base import Opaque
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.derivatives import CapturedIsVaried
-from ...ir.expr import Expr, Function, GlobalVar, Rule, Var, type_of
+from ...ir.expr import Expr, Function, GlobalVar, Rule, Transform, Var, type_of
 from ...ir.names import Names
 from ...ir.types import FnType
 from ...operators.builder import Builder, Value
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...diagnostics.diagnostic import Problem
-    from ...ir.expr import Transform
     from .workspace import Workspace
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import type_of
+from ...ir.expr import Function, type_of
 from ...ir.traverse import Steps
 from ..deriving.activity import Activity, Flow, active_cells
 from ..deriving.cotangents.cells import Cells
@@ -20,7 +20,6 @@ from .sweep import Sweep
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ...ir.expr import Function
     from ..deriving.workspace import Workspace
     from .transposed import Transposed
 

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.gradient import NoDerivative
 from ...ir.expr import Call, Expr
-from ...ir.op import Expansion, Linear, NoGradient, Op, Pointwise, Pullback, Pushforward
+from ...ir.op import Expansion, Gradient, Linear, NoGradient, Op, Pointwise, Pullback, Pushforward
 from ...ir.types import UNIT
 from ...operators.builder import Builder, Value
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ...ir.op import Gradient
     from .transposed import Transposed
 
 

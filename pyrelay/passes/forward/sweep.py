@@ -39,17 +39,15 @@ from ...ir.op import Op
 from ...ir.traverse import Steps, let
 from ...ir.types import UNIT, AdtType, FnType, RefType, TupleType, Type
 from ...operators.builder import Builder, Value
-from ..deriving.bodies import subpatterns
+from ..deriving.bodies import Arm, Body, FunctionBody, Step, subpatterns
 from ..deriving.copying import Copier
-from ..deriving.cotangents.masks import bits, join_masks
+from ..deriving.cotangents.masks import Masks, bits, join_masks
 from ..deriving.instantiation import call_instance, type_arguments
 from .operators import push_operator
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ..deriving.bodies import Arm, Body, FunctionBody, Step
     from ..deriving.cotangents.cells import Cells
-    from ..deriving.cotangents.masks import Masks
     from ..deriving.workspace import Workspace
     from .instances import Instance
     from .transposed import Transposed

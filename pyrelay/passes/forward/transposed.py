@@ -8,13 +8,13 @@ Maclaurin, "You only linearize once" (POPL 2023), the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ...ir.dims import DimVar
 from ...ir.expr import Expr, Function, Tuple, Var, type_of
 from ...ir.names import Names
-from ...ir.op import Op, Pullback
+from ...ir.op import Gradient, Op, Pullback
 from ...ir.traverse import free_vars
 from ...ir.types import (
     AdtType,
@@ -31,10 +31,6 @@ from ..deriving.cotangents.masks import bits
 from ..deriving.instantiation import match_types, type_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from ...ir.op import Gradient
     from ..deriving.workspace import Workspace
     from ..grad import ReverseMode
     from .instances import Instance

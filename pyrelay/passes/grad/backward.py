@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...ir.expr import Binding, Call, Clause, Expr, Function, GlobalVar, If, Match, Tuple, Var
 from ...ir.names import Names
 from ...ir.traverse import Steps, let
-from ...ir.types import TupleType, Type, as_arguments
+from ...ir.types import AdtType, TupleType, Type, TypeParam, as_arguments
 from ...operators.builder import Builder
 from ..deriving.copying import Copier
 from ..deriving.store import function_like
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...diagnostics.source import Span
-    from ...ir.types import AdtType, TypeParam
     from .code import Branching, Code, Fork, Scope, Work
 
 

@@ -15,7 +15,7 @@ from ...ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
-from ..deriving.activity import Activity, active_cells
+from ..deriving.activity import Activity, Flow, active_cells
 from ..deriving.cotangents.cells import Cells
 from ..deriving.cotangents.masks import bits, join_masks, ones
 from ..deriving.instantiation import call_instance, match_types, type_arguments
@@ -37,7 +37,6 @@ from .user_rules import RuledDerivation, transposed_rule
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ..deriving.activity import Flow
     from ..deriving.bodies import FunctionBody, Step
     from ..deriving.workspace import Workspace
 

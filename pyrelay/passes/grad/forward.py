@@ -8,7 +8,7 @@ a list that the forward function takes as its last argument, so that a tail call
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...dataclass import dataclass
 from ...ir.expr import (
@@ -26,17 +26,13 @@ from ...ir.expr import (
 )
 from ...ir.names import Names
 from ...ir.traverse import Steps, let
-from ...ir.types import FnType, TupleType, Type, as_arguments
+from ...ir.types import AdtType, FnType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
-from ..deriving.bodies import callee_name
+from ..deriving.bodies import Arm, Body, Step, callee_name
 from ..deriving.copying import Copier
 from .code import Branching, Ending, Scope, Work
 from .layout import Layout
 from .saved_values import type_of_saved
-
-if TYPE_CHECKING:
-    from ...ir.types import AdtType
-    from ..deriving.bodies import Arm, Body, Step
 
 
 @final

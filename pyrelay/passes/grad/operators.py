@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ...ir.expr import Binding, Call, Expr, Tuple, Var
-from ...ir.op import Op, Pointwise, Pullback
+from ...ir.op import Gradient, Op, Pointwise, Pullback
 from ...ir.types import UNIT, AdtType, DType, TensorType, TupleType, Type, is_float
 from ...operators.builder import Builder, Value
 from ...operators.primitive.create import full, zeros
@@ -21,7 +21,6 @@ from ...operators.primitive.gathering import scatter_add
 from ...operators.primitive.index import index_accumulate
 
 if TYPE_CHECKING:
-    from ...ir.op import Gradient
     from .adjoints import Adjoints
 
 _ADD_INTO: Final = (index_accumulate, scatter_add)

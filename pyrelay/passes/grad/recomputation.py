@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.call_graph import CallGraph, reachable
 from ...diagnostics.catalogue.derivatives import NothingOfThatName, RunsAgain
-from ...diagnostics.diagnostic import CheckError
+from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.effect import effects_of
 from ...ir.expr import (
     Binding,
@@ -45,7 +45,6 @@ from ..simplify.inline import inline_calls
 from .finish import one_or_tuple
 
 if TYPE_CHECKING:
-    from ...diagnostics.diagnostic import Problem
     from ..deriving.store import Store
     from ..deriving.workspace import Workspace
     from .instances import Instance

@@ -25,13 +25,12 @@ from .forward import Forward, LoopPlan
 from .instances import Instance
 from .layout import Layout
 from .residuals import Planner, packed_type
-from .reverse import Sweep
+from .reverse import Sweep, Tools
 from .saved_values import Collector, type_of_saved
 
 if TYPE_CHECKING:
     from ..deriving.activity import Flow
     from ..deriving.bodies import FunctionBody
-    from .reverse import Tools
 
     class Context(Tools, Protocol):
         """The interface of the derivation of a group to the whole derivation."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import Differentiation, Expr, GlobalVar, Var, function_type, type_of
+from ...ir.expr import Differentiation, Expr, GlobalVar, Transform, Var, function_type, type_of
 from ...ir.names import Names
 from ...ir.types import TensorType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
@@ -19,7 +19,6 @@ from ..deriving.tangent_rules import captured_is_varied
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from ...ir.expr import Transform
     from ..deriving.workspace import Workspace
     from .instances import Instance
 

@@ -9,7 +9,7 @@ derivative of a permutation is one, and a library reads the order in memory off 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
 from ...analysis.retype import Retyping
 from ...dataclass import dataclass
@@ -21,16 +21,13 @@ from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.names import Names
 from ...ir.op import Layouts, Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import post_order, rewrite
+from ...ir.traverse import Steps, post_order, rewrite
 from ...ir.types import FnType, TensorType, TupleType, Type, as_arguments, map_type
 from ...ir.verify import Stage
 from ...operators.composite.layouts import to_layout
 from ...operators.composite.norm import batch_norm
 from ...operators.primitive.view import permute, permute_copy, reshape
 from ..base import Context, Pass
-
-if TYPE_CHECKING:
-    from ...ir.traverse import Steps
 
 
 @final

@@ -13,7 +13,7 @@ from ...ir.expr import Binding, Call, Expr, LetBlock
 from ...ir.names import Names
 from ...ir.op import MadeOf, Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import post_order
+from ...ir.traverse import Steps, post_order
 from ...ir.verify import Stage
 from ...operators.builder import Builder
 from ..base import Context, Opaque, Pass, nothing_opaque
@@ -21,7 +21,6 @@ from ..base import Context, Opaque, Pass, nothing_opaque
 if TYPE_CHECKING:
     from ...ir.block_builder import BlockBuilder
     from ...ir.module import Module
-    from ...ir.traverse import Steps
 
 
 def write_out(module: Module, opaque: Opaque = nothing_opaque) -> Module:

@@ -12,7 +12,7 @@ from ...ir.equality import alpha_equal
 from ...ir.traverse import post_order
 from ...ir.types import AdtType, subtypes
 from ...ir.verify import Stage
-from ..base import Context, Opaque, Pass, nothing_opaque
+from ..base import Context, Evaluate, Opaque, Pass, nothing_opaque
 from ..closures import NotFirstOrder, first_order
 from ..simplify.dce import remove_dead
 from ..simplify.inline import inline_calls
@@ -23,7 +23,6 @@ from .specialise import Specialiser
 
 if TYPE_CHECKING:
     from ...ir.module import Module
-    from ..base import Evaluate
 
 
 MAX_ROUNDS: Final = 3

@@ -19,7 +19,7 @@ from ...ir.layouts import PLAIN, in_layout, layout_of
 from ...ir.names import Names
 from ...ir.op import Layouts, Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import post_order
+from ...ir.traverse import Steps, post_order
 from ...ir.types import UNIT, Layout, SizeType, TensorType, TupleType, Type
 from ...ir.verify import Stage
 from ...operators.composite.layouts import to_layout
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from ...ir.block_builder import BlockBuilder
     from ...ir.module import Module
-    from ...ir.traverse import Steps
 
 CONVOLUTIONS: Final = (conv2d, conv_transpose2d)
 """The operators for whose sake images are converted."""

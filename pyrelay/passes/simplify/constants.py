@@ -21,10 +21,9 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.op import Op, ShapeBehaviour
-from ...ir.types import STR, DType, DTypeKind, FnType, TensorType
+from ...ir.types import STR, DType, DTypeKind, FnType, TensorType, Type
 
 if TYPE_CHECKING:
-    from ...ir.types import Type
     from ..base import Evaluate
     from .rules import Definitions
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...dataclass import dataclass
 from ...ir.verify import Stage
-from ..base import Context, Opaque, Pass, nothing_opaque
+from ..base import Context, Evaluate, Opaque, Pass, nothing_opaque
 from .cse import share
 from .dce import remove_dead
 from .fold import fold
@@ -21,7 +21,6 @@ from .promote_refs import promote_refs
 
 if TYPE_CHECKING:
     from ...ir.module import Module
-    from ..base import Evaluate
 
 MAX_ROUNDS: Final = 4
 """How often the passes are repeated at most."""

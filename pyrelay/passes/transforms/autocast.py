@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final, assert_never, final
 
 from ...analysis.call_graph import reachable
 from ...dataclass import dataclass
-from ...ir.expr import Call, Expr, Function, GlobalVar, type_of
+from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, type_of
 from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.op import Op, Precision
 from ...ir.rewriter import Rewriter
 from ...ir.transforms import narrow_name
-from ...ir.traverse import refresh, rewrite
+from ...ir.traverse import Steps, refresh, rewrite
 from ...ir.types import DTYPES, DType, TensorType, TupleType, Type, float32
 from ...operators.builder import Builder, Value
 from ..deriving.deriver import Wanted, plain_name
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
     from ...diagnostics.source import Span
     from ...ir.block_builder import BlockBuilder
-    from ...ir.expr import Binding
-    from ...ir.traverse import Steps
     from ..deriving.workspace import Workspace
 
 

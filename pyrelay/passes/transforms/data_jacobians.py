@@ -8,11 +8,11 @@ tensor is collected in lists, one for each type of tensor, and goes from there t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...ir.derived_types.batch_dims import with_batch
 from ...ir.derived_types.jacobians import entries_type
-from ...ir.dims import product
+from ...ir.dims import Dim, product
 from ...ir.expr import Batching, Call, Function, Rule, Transform, Var
 from ...ir.names import Names
 from ...ir.types import (
@@ -35,9 +35,6 @@ from ...operators.primitive.gathering import index_select
 from .composition import Made, Parts
 from .jacobians import turned
 from .structures import Stacks, Visited, Walk
-
-if TYPE_CHECKING:
-    from ...ir.dims import Dim
 
 
 def data_jacfwd(parts: Parts) -> Made:

@@ -32,7 +32,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.traverse import free_globals, post_order, rewrite
-from ...ir.types import FnType, TupleType, as_arguments
+from ...ir.types import FnType, TupleType, Type, as_arguments
 from ..deriving.instantiation import match_types, type_arguments
 from ..normalise.flavours import with_flavours
 from ..simplify.inline import inline_calls
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Sequence
 
     from ...ir.dims import Dim
-    from ...ir.types import Type
     from ..deriving.store import Store
 
 

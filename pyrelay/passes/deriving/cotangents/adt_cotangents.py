@@ -28,14 +28,12 @@ from ....ir.types import (
 )
 from ....operators.builder import Builder, Value
 from ....operators.primitive.create import full
-from ..leaves import skeleton
-from .cotangents import field_pattern, open_fields
+from ..leaves import Leaves, skeleton
+from .cotangents import Cotangents, field_pattern, open_fields
 
 if TYPE_CHECKING:
     from ....ir.module import ConstructorDef
-    from ..leaves import Leaves
     from ..store import Store
-    from .cotangents import Cotangents
 
 
 @final

@@ -19,12 +19,11 @@ from ....ir.module import AdtDef, ConstructorDef
 from ....ir.traverse import post_order
 from ....ir.types import INT, AdtType, RefType, SizeType, Type, TypeVar, map_type
 from ....operators.host.shadow import shadow
-from ..bodies import callee_name
+from ..bodies import Body, FunctionBody, Step, callee_name
 
 if TYPE_CHECKING:
     from ....diagnostics.source import Span
     from ....operators.builder import Builder, Value
-    from ..bodies import Body, FunctionBody, Step
     from ..leaves import Leaves
     from ..store import Store
 
