@@ -252,11 +252,8 @@ class _Writer:
 
     def _plainly(self, value: int) -> None:
         """Write that a value of torch's lies row by row, where C reads it."""
-        if value in self._read_by_c and self._is_tensor(value):
+        if value in self._read_by_c and isinstance(self._tape.types[value], TensorType):
             self._line(f"v{value} = v{value}.contiguous()")
-
-    def _is_tensor(self, value: int) -> bool:
-        return isinstance(self._tape.types[value], TensorType)
 
 
 def _tuple(values: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ Only the straight line of the entry is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, final
 
@@ -132,7 +132,7 @@ class _Line:
     def _assigned(self) -> dict[Var, Path]:
         found: dict[Var, Path] = {}
         for var in self._wanted:
-            for weight in self._in_order(self._cones[var]):
+            for weight in (b.var for b in self._bindings if b.var in self._cones[var]):
                 path = self._paths[weight]
                 is_free = not any(path[: len(used)] == used for used in self._used)
                 fits = path[0] == 0 and type_of(weight) == type_of(var)
@@ -140,9 +140,6 @@ class _Line:
                     found[var] = path
                     break
         return found
-
-    def _in_order(self, weights: frozenset[Expr]) -> Iterator[Expr]:
-        return (b.var for b in self._bindings if b.var in weights)
 
     def reading(self, places: dict[Var, Path]) -> Function:
         """Return the entry that reads the stored values."""
