@@ -101,10 +101,7 @@ class RegionText:
 
 
 def region_text(
-    tape: Tape,
-    kernels: Mapping[str, KernelFunction],
-    layouts: Mapping[int, Layout],
-    target: Target,
+    tape: Tape, kernels: Mapping[str, KernelFunction], layouts: Mapping[int, Layout], target: Target
 ) -> RegionText:
     """Return a region in C, for the layouts of the operands of its kernel steps."""
     return _Writer(tape, kernels, layouts, target).text()
