@@ -43,7 +43,7 @@ class CostEntry:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Table:
+class StepTable:
     """The steps of a region, or of a function outside of its regions."""
 
     name: str
@@ -51,17 +51,17 @@ class Table:
     is_region: bool
 
 
-def tables(module: Module) -> tuple[Table, ...]:
+def tables(module: Module) -> tuple[StepTable, ...]:
     """Return the steps of all functions, in the order of the module."""
     outlined = outlined_of(module)
     known = {name: _of_kernel(name, group) for name, group in outlined.groups.items()}
-    found: list[Table] = []
+    found: list[StepTable] = []
     for name, function in module.functions.items():
         if name in known:
             continue
         steps = tuple(_steps(function.body, known))
         if steps:
-            found.append(Table(name, steps, name in outlined.regions))
+            found.append(StepTable(name, steps, name in outlined.regions))
     return tuple(found)
 
 
@@ -203,7 +203,7 @@ def _laid_out(rows: Sequence[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _summary(entry: str, outlined: Outlined, found: Sequence[Table]) -> str:
+def _summary(entry: str, outlined: Outlined, found: Sequence[StepTable]) -> str:
     steps = [s for t in found for s in t.steps]
     calls = sum(s.kind == _TORCH for s in steps)
     kernels = counted(len(outlined.kernels), "kernel")

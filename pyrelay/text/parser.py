@@ -32,7 +32,7 @@ from .positioned import PositionedLark
 from .reader.alone import as_module
 from .reader.context import Syntax, TextContext
 from .reader.metadata import Metadata
-from .reader.module import Text, read_expr, read_module
+from .reader.module import ParsedText, read_expr, read_module
 from .reader.relay_source import divided
 
 _WORDS: Final = {
@@ -118,7 +118,7 @@ def _lark(words: str) -> Lark:
 
 def _parsed(
     file: SourceFile, start: str, dialect: Dialect, operators: Mapping[str, Op], library: Library
-) -> Text:
+) -> ParsedText:
     text, metadata = file.text, None
     known: Mapping[str, Op | Imported] = operators
     if dialect is RELAY:
@@ -132,7 +132,7 @@ def _parsed(
     section = None if metadata is None else file.text[metadata:]
     place = TextContext(file, dialect, {}, Metadata(section))
     check_limits(place, tree)
-    return Text(tree, place, known, library)
+    return ParsedText(tree, place, known, library)
 
 
 def _tree(parser: Lark, text: str, start: str) -> Syntax:

@@ -12,7 +12,7 @@ from ...ir.types import AdtType, TupleType, Type, TypeParam, as_arguments
 from ...operators.builder import Builder
 from ..deriving.copying import Copier
 from ..deriving.store import function_like
-from .layout import Layout
+from .layout import ResidualLayout
 from .saved_values import type_of_saved
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Backward:
         self.span: Span = work.source.function.span.derived(f"gradient of {work.source.name}")
 
     def make(
-        self, code: Code, scope: Scope, layout: Layout | None, result: Type
+        self, code: Code, scope: Scope, layout: ResidualLayout | None, result: Type
     ) -> Steps[Function]:
         """Return the function whose first parameter is the residual, if there is one."""
         builder = Builder(self.span, self._names)
@@ -71,8 +71,8 @@ class Backward:
         start, again = names
         earlier = Var("trace", trace, span=self.span)
         types = [*(type_of_saved(self._work, v) for v in scope.saved), trace]
-        ended = Layout(trace, start).pattern((), (), self._copier, self.span)
-        pattern = Layout(trace, again).pattern(
+        ended = ResidualLayout(trace, start).pattern((), (), self._copier, self.span)
+        pattern = ResidualLayout(trace, again).pattern(
             [*scope.saved, earlier], types, self._copier, self.span
         )
         builder = Builder(self.span, self._names)
@@ -149,7 +149,7 @@ class Backward:
             saved = branching.scopes[arm].saved
             types = [type_of_saved(self._work, v) for v in saved]
             before = self._stand_ins(saved)
-            layout = Layout(residual_type, branching.constructors[arm])
+            layout = ResidualLayout(residual_type, branching.constructors[arm])
             pattern = layout.pattern(saved, types, self._copier, span)
             clauses.append(Clause(pattern, (yield self._arm(code, span))))
             self._copier.env.update(before)
@@ -178,7 +178,7 @@ class Backward:
         branching = self._branching(fork)
         ((arm, code),) = fork.arms
         residual = builder.value(self._copier.atom(branching.var))
-        layout = Layout(type_of_saved(self._work, branching.var), None)
+        layout = ResidualLayout(type_of_saved(self._work, branching.var), None)
         layout.unpack(builder, residual, branching.scopes[arm].saved, self._copier)
         yield self._code(code, builder)
         results = tuple(self._copier.atom(r) for r in code.results)

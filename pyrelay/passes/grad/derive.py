@@ -26,7 +26,7 @@ from .code import Ending, PulledCall, Scope, Work
 from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward
 from .instances import Instance
-from .layout import Layout
+from .layout import ResidualLayout
 from .mapped_rules import completed
 from .recomputation import Recomputation, obstacle
 from .recursion import GroupDerivation
@@ -213,7 +213,7 @@ class _Derivation:
         yield planner.plan(scope, [type_of(v) for v in given.values()])
         layout = None
         if scope.saved:
-            layout = Layout(packed_type(work, scope.saved), None)
+            layout = ResidualLayout(packed_type(work, scope.saved), None)
             instance.residual = layout.ty
             instance.forward = self.space.store.function_name(f"{name}_fwd")
             work.kept.update(kept_residuals(work, [scope]))

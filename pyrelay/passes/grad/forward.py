@@ -31,7 +31,7 @@ from ...operators.builder import Builder, Value
 from ..deriving.bodies import Arm, Body, Step, callee_name
 from ..deriving.copying import Copier
 from .code import Branching, Ending, Scope, Work
-from .layout import Layout
+from .layout import ResidualLayout
 from .saved_values import type_of_saved
 
 
@@ -52,7 +52,9 @@ class LoopPlan:
 class Forward:
     """Makes the forward function of one function."""
 
-    def __init__(self, work: Work, layout: Layout, scope: Scope, loop: LoopPlan | None) -> None:
+    def __init__(
+        self, work: Work, layout: ResidualLayout, scope: Scope, loop: LoopPlan | None
+    ) -> None:
         self._work: Final = work
         self._layout: Final = layout
         self._scope: Final = scope
@@ -86,7 +88,7 @@ class Forward:
             span=function.span.derived(f"forward pass of {source.name}"),
         )
 
-    def _saving(self, body: Body, scope: Scope, layout: Layout) -> Steps[Expr]:
+    def _saving(self, body: Body, scope: Scope, layout: ResidualLayout) -> Steps[Expr]:
         """Return a body whose value is a pair: its own, and what it saves."""
         builder = Builder(body.result.span, self._names)
         yield self._steps(body.steps, builder)
@@ -158,7 +160,7 @@ class Forward:
         for arm in step.arms:
             clause = None if arm.pattern is None else (yield self._clause(arm))
             scope = branching.scopes[arm]
-            layout = Layout(residual_type, branching.constructors.get(arm))
+            layout = ResidualLayout(residual_type, branching.constructors.get(arm))
             body = yield self._saving(arm.body, scope, layout)
             arms.append(body)
             if clause is not None:
@@ -252,7 +254,7 @@ class Forward:
             if branching is None or arm not in branching.scopes:
                 continue
             residual_type = type_of_saved(self._work, branching.var)
-            layout = Layout(residual_type, branching.constructors.get(arm))
+            layout = ResidualLayout(residual_type, branching.constructors.get(arm))
             values = self._values(branching.scopes[arm], builder, made)
             made = {branching.var: layout.pack(builder, values)}
         return self._values(scope, builder, made)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ResidualLayout:
     """A residual is a constructor's value, a tuple, or, for one saved value, that value."""
 
     ty: Type

@@ -23,7 +23,7 @@ from .code import Code, Ending, Scope, Work
 from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward, LoopPlan
 from .instances import Instance
-from .layout import Layout
+from .layout import ResidualLayout
 from .residuals import Planner, packed_type
 from .reverse import Sweep, Tools
 from .saved_values import Collector, type_of_saved
@@ -252,11 +252,11 @@ class GroupDerivation:
             member.codes[ending], scopes[ending], layout, one_or_tuple(member.types)
         )
 
-    def _layout(self, member: Member, scope: Scope) -> Layout:
+    def _layout(self, member: Member, scope: Scope) -> ResidualLayout:
         packed = packed_type(member.work, scope.saved)
         data = member.data
         if data is None or packed == data:
-            return Layout(packed, None)
+            return ResidualLayout(packed, None)
         constructor = self._store.data_name(f"{data.name}_path")
         function = member.work.source.function
         fields = tuple(type_of_saved(member.work, v) for v in scope.saved)
@@ -266,7 +266,7 @@ class GroupDerivation:
             (ConstructorDef(constructor, fields),),
             function.span.derived("what the gradient saves"),
         )
-        return Layout(data, constructor)
+        return ResidualLayout(data, constructor)
 
     def _define_loop(
         self, member: Member, scopes: dict[Ending, Scope], values: list[Var]

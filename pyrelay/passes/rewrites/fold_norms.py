@@ -26,7 +26,7 @@ from ...operators.primitive.conv import conv1d, conv2d, conv3d
 from ...operators.primitive.conv_transpose import conv_transpose2d
 from ...operators.shared.operands import is_given
 from ..base import Context, Pass
-from ..simplify.rules import Rule, Site, apply_rules
+from ..simplify.rules import Redex, Rule, apply_rules
 
 if TYPE_CHECKING:
     from ...ir.module import Module
@@ -37,8 +37,8 @@ _LATER: Final = frozenset({conv_transpose2d})
 """Those of which the channels are dim 1 of the weight too, unless there are groups, not dim 0."""
 
 
-def _folded(product: Op) -> Callable[[Site], Expr | None]:
-    def apply(site: Site) -> Expr | None:
+def _folded(product: Op) -> Callable[[Redex], Expr | None]:
+    def apply(site: Redex) -> Expr | None:
         norm = site.call
         made = site.made_for_it(norm.args[0], product)
         ty = type_of(norm.args[0])

@@ -23,12 +23,12 @@ from ...operators.primitive.math import sigmoid, tanh
 from ...operators.primitive.pool import max_pool2d
 from ...operators.primitive.view import reshape, unsqueeze
 from ..base import Context, Pass
-from ..simplify.rules import Rule, Site, apply_rules
+from ..simplify.rules import Redex, Rule, apply_rules
 
 # Pairs of calls that torch does in one.
 
 
-def _sum_of_product(site: Site) -> Expr | None:
+def _sum_of_product(site: Redex) -> Expr | None:
     call = site.call
     ty = call.ty
     if not isinstance(ty, TensorType) or not ty.rank or not is_float(ty.dtype):
@@ -42,7 +42,7 @@ def _sum_of_product(site: Site) -> Expr | None:
     return None
 
 
-def _row_times_matrix(site: Site) -> Expr | None:
+def _row_times_matrix(site: Redex) -> Expr | None:
     call = site.call
     product = site.made_for_it(call.args[0], matmul)
     view = site.made_by(product.args[0], unsqueeze) if product else None
@@ -94,8 +94,8 @@ class TorchPeepholes(Pass):
 # before; where tanh, sigmoid and relu make different elements equal, their derivative is zero.
 
 
-def _behind_pool(monotone: Op) -> Callable[[Site], Expr | None]:
-    def apply(site: Site) -> Expr | None:
+def _behind_pool(monotone: Op) -> Callable[[Redex], Expr | None]:
+    def apply(site: Redex) -> Expr | None:
         pool = site.call
         (fed,) = pool.args
         function = site.made_for_it(fed, monotone)

@@ -37,7 +37,7 @@ from ...operators.primitive.view import (
     swapaxes,
     transpose,
 )
-from .rules import Definitions, Rule, Site, by_operator
+from .rules import Definitions, Redex, Rule, by_operator
 
 
 def simplified(call: Call, known: Definitions) -> Expr | None:
@@ -46,7 +46,7 @@ def simplified(call: Call, known: Definitions) -> Expr | None:
     laws = _BY_OPERATOR.get(call.callee)
     if laws is None:
         return None
-    site = Site(call, known, _NO_USES, set(), [])
+    site = Redex(call, known, _NO_USES, set(), [])
     found = (law.apply(site) for law in laws)
     return next((expr for expr in found if expr is not None), None)
 
@@ -88,10 +88,10 @@ def _takes_nothing(value: float) -> bool:
 # How laws are applied.
 
 
-def _neutral(is_neutral: Callable[[float], bool], *places: int) -> Callable[[Site], Expr | None]:
+def _neutral(is_neutral: Callable[[float], bool], *places: int) -> Callable[[Redex], Expr | None]:
     """Return the law of a number that, as one of the operands at `places`, changes nothing."""
 
-    def apply(site: Site) -> Expr | None:
+    def apply(site: Redex) -> Expr | None:
         call = site.call
         for place in places:
             value, other = number(call.args[place]), call.args[1 - place]
@@ -102,10 +102,10 @@ def _neutral(is_neutral: Callable[[float], bool], *places: int) -> Callable[[Sit
     return apply
 
 
-def _absorbing(value: bool) -> Callable[[Site], Expr | None]:
+def _absorbing(value: bool) -> Callable[[Redex], Expr | None]:
     """Return the law of a truth value that decides a connective."""
 
-    def apply(site: Site) -> Expr | None:
+    def apply(site: Redex) -> Expr | None:
         same = (a for a in site.call.args if number(a) is value and a.ty == site.call.ty)
         return next(same, None)
 
@@ -116,31 +116,31 @@ def _is_float(call: Call) -> bool:
     return isinstance(call.ty, TensorType) and is_float(call.ty.dtype)
 
 
-def _whole_quotient(site: Site) -> Expr | None:
+def _whole_quotient(site: Redex) -> Expr | None:
     return None if _is_float(site.call) else _neutral(_is_one, 1)(site)
 
 
-def _plain_quotient(site: Site) -> Expr | None:
+def _plain_quotient(site: Redex) -> Expr | None:
     return replace(site.call, callee=divide) if _is_float(site.call) else None
 
 
-def _own_inverse(site: Site) -> Expr | None:
+def _own_inverse(site: Redex) -> Expr | None:
     inner = _inner(site)
     return inner.args[0] if inner is not None and inner.args[0].ty == site.call.ty else None
 
 
-def _inner(site: Site) -> Call | None:
+def _inner(site: Redex) -> Call | None:
     """Return the call of the same operator that the first operand is the value of."""
     assert isinstance(site.call.callee, Op)
     return site.made_by(site.call.args[0], site.call.callee)
 
 
-def _same_type(site: Site) -> Expr | None:
+def _same_type(site: Redex) -> Expr | None:
     source = site.call.args[0]
     return source if source.ty == site.call.ty else None
 
 
-def _last_of_two(site: Site) -> Expr | None:
+def _last_of_two(site: Redex) -> Expr | None:
     call, inner = site.call, _inner(site)
     if inner is None or inner.args[0].ty == call.ty:
         return None if inner is None else inner.args[0]
@@ -149,7 +149,7 @@ def _last_of_two(site: Site) -> Expr | None:
     return replace(call, args=inner.args)
 
 
-def _cast_number(site: Site) -> Expr | None:
+def _cast_number(site: Redex) -> Expr | None:
     call, value = site.call, number(site.call.args[0])
     dtype = call.ty.dtype if isinstance(call.ty, TensorType) else None
     is_exact = isinstance(value, int) and abs(value) <= 256
@@ -158,7 +158,7 @@ def _cast_number(site: Site) -> Expr | None:
     return Constant(float(value), call.ty, span=call.args[0].span)
 
 
-def _cast_of_cast(site: Site) -> Expr | None:
+def _cast_of_cast(site: Redex) -> Expr | None:
     inner = _inner(site)
     if inner is None or not _keeps_values(inner):
         return None
@@ -185,11 +185,11 @@ def _pair(call: Call) -> set[int]:
     return {d % max(1, ty.rank) for d in call.attrs.values()}
 
 
-def _one_dim(site: Site) -> Expr | None:
+def _one_dim(site: Redex) -> Expr | None:
     return site.call.args[0] if len(_pair(site.call)) == 1 else None
 
 
-def _exchanged_twice(site: Site) -> Expr | None:
+def _exchanged_twice(site: Redex) -> Expr | None:
     inner = _inner(site)
     is_back = inner is not None and _pair(inner) == _pair(site.call)
     return inner.args[0] if inner is not None and is_back else None
@@ -200,16 +200,16 @@ def _order(call: Call) -> tuple[int, ...]:
     return tuple(d % len(dims) for d in dims)
 
 
-def _without_dropout(site: Site) -> Expr | None:
+def _without_dropout(site: Redex) -> Expr | None:
     return None if site.call.attrs["training"] else site.call.args[0]
 
 
-def _in_order(site: Site) -> Expr | None:
+def _in_order(site: Redex) -> Expr | None:
     order = _order(site.call)
     return site.call.args[0] if order == tuple(range(len(order))) else None
 
 
-def _permuted_twice(site: Site) -> Expr | None:
+def _permuted_twice(site: Redex) -> Expr | None:
     inner = _inner(site)
     if inner is None:
         return None

@@ -28,7 +28,7 @@ Definitions: TypeAlias = Mapping[Expr, Expr]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Site:
+class Redex:
     """A call that a rule may apply to, with what is known around it."""
 
     call: Call
@@ -66,7 +66,7 @@ class Rule:
 
     statement: str
     op: Op
-    apply: Callable[[Site], Expr | None]
+    apply: Callable[[Redex], Expr | None]
     params: str
     body: str
     also: tuple[Op, ...] = ()
@@ -133,7 +133,7 @@ class _Peepholes(Rewriter):
     def _rewritten(self, call: Call, code: BlockBuilder) -> Expr | None:
         rules = self._rules.get(call.callee, ()) if isinstance(call.callee, Op) else ()
         for rule in rules:
-            site = Site(call, self._known, self._uses, self.combined, [])
+            site = Redex(call, self._known, self._uses, self.combined, [])
             found = rule.apply(site)
             if found is not None:
                 for binding in site.before:

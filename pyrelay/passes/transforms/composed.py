@@ -30,7 +30,7 @@ from ...ir.names import Names
 from ...ir.traverse import post_order, rewrite
 from ...ir.types import FnType, TupleType
 from ...operators.builder import Builder
-from .composition import Made, Parts
+from .composition import Made, TransformParts
 from .data_jacobians import data_jacfwd, data_jacrev
 from .jacobians import Along, jacfwd, jacrev
 
@@ -68,14 +68,14 @@ def _composed(binding: Binding, along: Along, store: Store) -> Iterator[Binding]
     if not isinstance(value, Transform) or value.rule not in COMPOSED:
         yield binding
         return
-    parts = Parts.of(value, store)
+    parts = TransformParts.of(value, store)
     before, function = COMPOSED[value.rule](parts, along)
     for inner in before:
         yield from _composed(inner, along, store)
     yield replace(binding, value=function)
 
 
-def _hvp(parts: Parts, _: Along) -> Made:
+def _hvp(parts: TransformParts, _: Along) -> Made:
     """Return `fn (primals, tangents) { jvp(grad(f))(primals, tangents).1 }`."""
     gradient = parts.gradient()
     made = function_type(gradient.value)
@@ -88,27 +88,27 @@ def _hvp(parts: Parts, _: Along) -> Made:
     return (gradient, push), parts.function(builder, params, found[1])
 
 
-def _hessian(parts: Parts, along: Along) -> Made:
+def _hessian(parts: TransformParts, along: Along) -> Made:
     """Return the jacobian, in forward mode, of the gradient."""
     gradient = parts.gradient()
     outer = replace(parts.transform, rule=Rule.JACFWD, function=gradient.var)
-    before, function = _jacfwd(Parts.of(outer, parts.store), along)
+    before, function = _jacfwd(TransformParts.of(outer, parts.store), along)
     return (gradient, *before), function
 
 
-def _jacfwd(parts: Parts, along: Along) -> Made:
+def _jacfwd(parts: TransformParts, along: Along) -> Made:
     return jacfwd(parts, along) if _is_plain(parts) else data_jacfwd(parts)
 
 
-def _jacrev(parts: Parts, along: Along) -> Made:
+def _jacrev(parts: TransformParts, along: Along) -> Made:
     return jacrev(parts, along) if _is_plain(parts) else data_jacrev(parts)
 
 
-def _is_plain(parts: Parts) -> bool:
+def _is_plain(parts: TransformParts) -> bool:
     return consists_of_floats(TupleType((parts.value, *parts.wanted)))
 
 
-def _linearize(parts: Parts, _: Along) -> Made:
+def _linearize(parts: TransformParts, _: Along) -> Made:
     """Return the function that gives the value, and the transposed pullback."""
     span, wanted = parts.span, TupleType(parts.wanted)
     builder = Builder(span, Names())
@@ -132,7 +132,7 @@ def _linearize(parts: Parts, _: Along) -> Made:
     return (vjp,), parts.function(builder, params, builder.tuple((value, builder.bind(linear))))
 
 
-COMPOSED: Final[dict[Rule, Callable[[Parts, Along], Made]]] = {
+COMPOSED: Final[dict[Rule, Callable[[TransformParts, Along], Made]]] = {
     Rule.HVP: _hvp,
     Rule.HESSIAN: _hessian,
     Rule.JACFWD: _jacfwd,

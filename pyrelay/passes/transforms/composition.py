@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class TransformParts:
     """A transform taken apart: its function, what that captures, and its own parameters."""
 
     transform: Transform
@@ -45,7 +45,7 @@ class Parts:
     store: Store
 
     @classmethod
-    def of(cls, transform: Transform, store: Store) -> Parts:
+    def of(cls, transform: Transform, store: Store) -> TransformParts:
         """Take a typed transform apart."""
         ty = function_type(transform.function)
         options = transform.options

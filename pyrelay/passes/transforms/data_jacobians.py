@@ -32,12 +32,12 @@ from ...operators.host.sizes import as_size
 from ...operators.primitive.compare import equal
 from ...operators.primitive.create import arange
 from ...operators.primitive.gathering import index_select
-from .composition import Made, Parts
+from .composition import Made, TransformParts
 from .jacobians import turned
 from .structures import Stacks, Visited, Walk
 
 
-def data_jacfwd(parts: Parts) -> Made:
+def data_jacfwd(parts: TransformParts) -> Made:
     """Return the function that pushes the basis of the arguments forward."""
     writer = _Writer(parts)
     given = (TupleType(parts.own), TupleType(parts.wanted))
@@ -54,7 +54,7 @@ def data_jacfwd(parts: Parts) -> Made:
     return (push,), writer.function(writer.arranged_forward(value, rows))
 
 
-def data_jacrev(parts: Parts) -> Made:
+def data_jacrev(parts: TransformParts) -> Made:
     """Return the function that pulls the basis of the value back."""
     writer = _Writer(parts)
     result = TupleType(parts.wanted)
@@ -72,7 +72,7 @@ def data_jacrev(parts: Parts) -> Made:
 class _Writer:
     """The code of one jacobian."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: TransformParts) -> None:
         self._parts: Final = parts
         self._store: Final = parts.store
         self._stacks: Final = Stacks(parts.store, parts.span)
@@ -275,7 +275,7 @@ def _element(stack: Value) -> TensorType:
     return ty
 
 
-def _tensors(ty: Type, parts: Parts) -> list[TensorType]:
+def _tensors(ty: Type, parts: TransformParts) -> list[TensorType]:
     """Return the types of the float tensors in a value, data included, each once."""
     found: dict[TensorType, None] = {}
     pending, seen = [ty], set[Type]()

@@ -25,7 +25,7 @@ from ...operators.primitive.create import eye
 from ...operators.primitive.index import set_at
 from ...operators.primitive.join import cat, slice_along
 from ...operators.primitive.view import permute
-from .composition import Made, Parts
+from .composition import Made, TransformParts
 
 Apply: TypeAlias = Callable[[Builder, Value], Value]
 """A linear map, as code."""
@@ -35,7 +35,7 @@ Along: TypeAlias = Callable[[Builder, Type, Type, Apply], list[list[Value]]]
 each element of each tensor in the basis: for each tensor of the result, these stacked."""
 
 
-def jacfwd(parts: Parts, along: Along) -> Made:
+def jacfwd(parts: TransformParts, along: Along) -> Made:
     """Return the function that pushes the basis of the arguments forward."""
     span = parts.span
     given = (TupleType(parts.own), TupleType(parts.wanted))
@@ -61,7 +61,7 @@ def jacfwd(parts: Parts, along: Along) -> Made:
     )
 
 
-def jacrev(parts: Parts, along: Along) -> Made:
+def jacrev(parts: TransformParts, along: Along) -> Made:
     """Return the function that pulls the basis of the value back."""
     span = parts.span
     result = TupleType(parts.wanted)
@@ -83,7 +83,7 @@ def jacrev(parts: Parts, along: Along) -> Made:
     )
 
 
-def _arranged(builder: Builder, parts: Parts, entry: Callable[[int, int], Value]) -> Value:
+def _arranged(builder: Builder, parts: TransformParts, entry: Callable[[int, int], Value]) -> Value:
     """Return the entries of a jacobian, by the numbers of the tensors, in its form."""
     outs = iter(range(len(list(tensors_in(parts.value)))))
 

@@ -108,7 +108,7 @@ class Moving:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MovedRows:
     """A parameter with its moments, of which a step moves some rows; `own` are these rows, as
     tensors of their own."""
 
@@ -118,13 +118,13 @@ class Rows:
     grad: torch.Tensor
 
     @staticmethod
-    def of(whole: list[torch.Tensor], part: Part) -> Rows:
+    def of(whole: list[torch.Tensor], part: Part) -> MovedRows:
         """Return the rows that a gradient is not zero in."""
         grad, numbers = summed(part) if isinstance(part, tuple) else (part, None)
         moves = grad.ne(0).reshape(len(grad), grad.shape[1:].numel()).any(1).nonzero().squeeze(1)
         numbers = moves if numbers is None else numbers[moves]
         own = [t.detach().index_select(0, numbers) for t in whole]
-        return Rows(numbers, whole, own, grad[moves])
+        return MovedRows(numbers, whole, own, grad[moves])
 
     def changes(self) -> list[Change]:
         """Return the changes that put the rows back."""
@@ -134,7 +134,7 @@ class Rows:
 
 def _moving(
     model: Model, params: Tensors, grads: Sequence[Part], moments: Moments
-) -> tuple[list[Moving], list[Rows]]:
+) -> tuple[list[Moving], list[MovedRows]]:
     """Return the parameters that require a gradient, by the number of steps they have taken, and
     those of which some rows alone move: tables."""
     tables = [leaf.spec.is_table for leaf in model.blueprint.params]
@@ -143,14 +143,14 @@ def _moving(
         if param.requires_grad:
             places.setdefault(count, []).append(place)
     moving: list[Moving] = []
-    rows: list[Rows] = []
+    rows: list[MovedRows] = []
     for count, found in places.items():
         columns: list[list[torch.Tensor]] = []
         against: list[torch.Tensor] = []
         for i in found:
             own, grad = [params[i], *(tree[i] for tree in moments.trees)], grads[i]
             if tables[i]:
-                rows.append(Rows.of(own, grad))
+                rows.append(MovedRows.of(own, grad))
                 own, grad = rows[-1].own, rows[-1].grad
             columns.append(own)
             against.append(whole(grad, params[i].shape))

@@ -10,7 +10,7 @@ from ...ir.expr import Expr, Function, Tuple, Var
 from ...ir.traverse import spine
 from ...translate.calls.passed_models import annotated_definition
 from ...translate.translator import Translation
-from ...translate.types.number_places import Numbers, Parts, Recorded, together
+from ...translate.types.number_places import Numbers, NumbersOfParts, Recorded, together
 from ..values.structure import tensors
 from .model import Model
 from .model_layout import Home
@@ -55,10 +55,10 @@ def recorded(value: Any, records: Numbers, homes: Homes) -> Any:
             home = homes.of(records, value)
             kind = Grads if records.is_gradient else Params
             return value if home is None else kind(home, value)
-        case Parts(parts) if isinstance(value, tuple):
+        case NumbersOfParts(parts) if isinstance(value, tuple):
             fields = zip(cast("tuple[Any, ...]", value), parts, strict=True)
             return tuple([recorded(v, p, homes) for v, p in fields])
-        case Parts(parts) if callable(value):
+        case NumbersOfParts(parts) if callable(value):
             return _recording(value, parts[-1], homes)
         case _:
             return value

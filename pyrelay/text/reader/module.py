@@ -41,7 +41,7 @@ class _Header:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Text:
+class ParsedText:
     """A text that has been parsed, and what its names may refer to."""
 
     tree: Syntax
@@ -51,7 +51,7 @@ class Text:
     """Functions and data types that a text may use without defining them."""
 
 
-def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
+def read_module(text: ParsedText, sources: Mapping[str, SourceFile]) -> Module:
     """Return the module of a parsed text. Raises CheckError."""
     tree, library = text.tree, text.library.module
     header = _header(tree, text.place, sources)
@@ -79,7 +79,7 @@ def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
     return text.library.link(Module(functions, own_adts, header.strict))
 
 
-def read_expr(text: Text) -> Expr:
+def read_expr(text: ParsedText) -> Expr:
     """Return the expression of a parsed text. Raises CheckError."""
     types = TypeReader(text.place, TypeScope({}), closed=False)
     words = Vocabulary(text.place, text.operators, {}, None, None)

@@ -10,7 +10,7 @@ from ...ir.expr import BindPattern, Call, Clause, Expr, If, Match, Tuple, TupleG
 from ...ir.traverse import Steps
 from ...operators.host.text import stop
 from ..calls.mentions import unit
-from ..calls.strings import Text, read_text
+from ..calls.strings import Template, read_text
 from ..data.data import DataConstructor
 from ..names.known_parts import entry_of
 from ..names.narrowing import (
@@ -63,7 +63,7 @@ def _members(cx: Context, found: Sequence[DataConstructor]) -> Sequence[DataCons
 
 def _failure(cx: Context, test: ast.expr, message: ast.expr | None) -> Steps[Expr]:
     """Return the code that runs where the assertion does not hold."""
-    words = Text("the assertion does not hold")
+    words = Template("the assertion does not hold")
     if message is not None:
         words = yield read_text(cx, message)
     span = cx.span(test)

@@ -22,7 +22,7 @@ from ..source.scope import is_known
 
 @final
 @dataclass(frozen=True, slots=True)
-class Text:
+class Template:
     """A template and the values for its places."""
 
     template: str
@@ -40,9 +40,9 @@ class Text:
         values = Tuple(self.values, span=span)
         return Call(format_, (values,), {"template": self.template}, span=span)
 
-    def after(self, words: str) -> Text:
+    def after(self, words: str) -> Template:
         """Return the text with words in front."""
-        return Text(_literal(words) + self.template, self.values)
+        return Template(_literal(words) + self.template, self.values)
 
 
 def text(cx: Context, node: ast.JoinedStr) -> Steps[Expr]:
@@ -50,36 +50,36 @@ def text(cx: Context, node: ast.JoinedStr) -> Steps[Expr]:
     return (yield read_text(cx, node)).expression(cx.span(node))
 
 
-def read_text(cx: Context, node: ast.expr, conversion: str = "") -> Steps[Text]:
+def read_text(cx: Context, node: ast.expr, conversion: str = "") -> Steps[Template]:
     """Return the text that Python's `str` gives of an expression, or that of a conversion."""
     if not isinstance(node, ast.JoinedStr):
-        return (yield _value(cx, node, conversion, Text("")))
-    parts: list[Text] = []
+        return (yield _value(cx, node, conversion, Template("")))
+    parts: list[Template] = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
             spec = yield _format(cx, part.format_spec)
             parts.append((yield _value(cx, part.value, CONVERSIONS[part.conversion], spec)))
         else:
             assert isinstance(part, ast.Constant)
-            parts.append(Text(_literal(str(part.value))))
+            parts.append(Template(_literal(str(part.value))))
     template = "".join(p.template for p in parts)
-    return Text(template, tuple(v for p in parts for v in p.values))
+    return Template(template, tuple(v for p in parts for v in p.values))
 
 
-def _format(cx: Context, node: ast.expr | None) -> Steps[Text]:
+def _format(cx: Context, node: ast.expr | None) -> Steps[Template]:
     """Return the part of a place after the colon; values in it have places of their own."""
     if node is None:
-        return Text("")
+        return Template("")
     return (yield read_text(cx, node))
 
 
-def _value(cx: Context, node: ast.expr, conversion: str, spec: Text) -> Steps[Text]:
+def _value(cx: Context, node: ast.expr, conversion: str, spec: Template) -> Steps[Template]:
     known = static_value(cx, node)
     mark = f"!{conversion}" if conversion else ""
     if known is not None and known.exact and is_known(known.value) and spec.known is not None:
-        return Text(_literal(_formatted(cx, node, known.value, mark, spec.known)))
+        return Template(_literal(_formatted(cx, node, known.value, mark, spec.known)))
     place = f"{{{mark}:{spec.template}}}" if spec.template else f"{{{mark}}}"
-    return Text(place, ((yield cx.expression(node)), *spec.values))
+    return Template(place, ((yield cx.expression(node)), *spec.values))
 
 
 def _formatted(cx: Context, node: ast.expr, value: Any, mark: str, spec: str) -> str:

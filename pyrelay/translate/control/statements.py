@@ -22,7 +22,7 @@ from ..blocks.conditions import condition, narrows, never
 from ..blocks.list_append import enter_grown
 from ..calls.attributes import static_argument
 from ..calls.mentions import unit
-from ..calls.strings import Text, read_text
+from ..calls.strings import Template, read_text
 from ..lists.list_changes import assign_popped, change_list, is_change, takes_element
 from ..names.alias_check import list_names, only_lists
 from ..names.static import static_meaning, static_test
@@ -231,7 +231,7 @@ def _raise(cx: Context, stmt: ast.Raise) -> Steps[Expr]:
         case ast.Call(func=func, args=[message], keywords=[]) if stmt.cause is None:
             words = (yield read_text(cx, message)).after(f"{ast.unparse(func)}: ")
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name), args=[]) if stmt.cause is None:
-            words = Text(name)
+            words = Template(name)
         case _:
             instead = 'write `raise ValueError("what is wrong")`'
             return cx.refuse(Unsupported(span, "this form of `raise`", instead))
@@ -359,7 +359,7 @@ def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
         return
     span = cx.span(stmt.test)
     holds = yield condition(cx, stmt.test)
-    words = Text("the assertion does not hold")
+    words = Template("the assertion does not hold")
     if stmt.msg is not None:
         words = yield read_text(cx, stmt.msg)
     checked: Expr = Call(check, (holds,), {"message": words.known}, span=span)

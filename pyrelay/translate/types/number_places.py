@@ -28,7 +28,7 @@ TUPLE_MARK: Final = "python.tuple"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Parts:
+class NumbersOfParts:
     """The numbers in the parts of a value: the fields of a tuple, the type arguments of data, the
     content of a cell, the parameters and then the result of a function."""
 
@@ -62,7 +62,7 @@ class Recorded:
     is_gradient: bool = False
 
 
-Numbers: TypeAlias = type | Parts | Repeated | Argument | Recorded | None
+Numbers: TypeAlias = type | NumbersOfParts | Repeated | Argument | Recorded | None
 """Where in a value numbers are Python's own, tuples are records, and lists are tuples; None:
 nowhere."""
 
@@ -97,13 +97,13 @@ def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({}))
 def together(parts: Iterable[Numbers]) -> Numbers:
     """Return the numbers in a value of these parts."""
     found = tuple(parts)
-    return Parts(found) if any(p is not None for p in found) else None
+    return NumbersOfParts(found) if any(p is not None for p in found) else None
 
 
 def parts_of(numbers: Numbers, count: int) -> tuple[Numbers, ...]:
     """Return the numbers in the parts of a value, of which there are `count`."""
-    fits = isinstance(numbers, Parts) and len(numbers.parts) == count
-    return cast("Parts", numbers).parts if fits else (None,) * count
+    fits = isinstance(numbers, NumbersOfParts) and len(numbers.parts) == count
+    return cast("NumbersOfParts", numbers).parts if fits else (None,) * count
 
 
 def arguments(params: Iterable[TypeParam], numbers: Numbers) -> dict[str, Numbers]:
@@ -117,7 +117,7 @@ def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
     match numbers:
         case Argument(name):
             return given.get(name)
-        case Parts(parts):
+        case NumbersOfParts(parts):
             return together(filled(p, given) for p in parts)
         case Repeated(element):
             return Repeated(filled(element, given))
@@ -132,14 +132,14 @@ def gradient_of(numbers: Numbers) -> Numbers:
 
 def without_records(numbers: Numbers) -> Numbers:
     """Return the numbers alone."""
-    if isinstance(numbers, Parts):
+    if isinstance(numbers, NumbersOfParts):
         return together(without_records(p) for p in numbers.parts)
     return None if isinstance(numbers, Recorded) else numbers
 
 
 def records_in(numbers: Numbers) -> Numbers:
     """Return the records alone."""
-    if isinstance(numbers, Parts):
+    if isinstance(numbers, NumbersOfParts):
         return together(records_in(p) for p in numbers.parts)
     return numbers if isinstance(numbers, Recorded) else None
 
@@ -149,7 +149,7 @@ def described(numbers: Numbers) -> Any:
     match numbers:
         case Argument(name):
             return {"argument": name}
-        case Parts(parts):
+        case NumbersOfParts(parts):
             return [described(p) for p in parts]
         case Repeated(element):
             return {"tuple": described(element)}

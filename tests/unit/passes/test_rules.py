@@ -17,7 +17,7 @@ from pyrelay.passes.rewrites.fold_norms import NORM_RULES
 from pyrelay.passes.rewrites.peepholes import POOL_RULES, TORCH_RULES
 from pyrelay.passes.simplify.algebra import LAWS
 from pyrelay.passes.simplify.fold import fold
-from pyrelay.passes.simplify.rules import Rule, Site, apply_rules
+from pyrelay.passes.simplify.rules import Rule, Redex, apply_rules
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.ops.checks import assert_equal
 from tests.unit.passes.programs import normal
@@ -50,7 +50,7 @@ def test_a_rule_applies_in_its_program(case: Applied) -> None:
     function = program(case.rule).functions["main"]
     known = definitions(function)
     calls = [v for v in known.values() if isinstance(v, Call) and v.callee is case.rule.op]
-    sites = [Site(call, known, uses(function), set(), []) for call in calls]
+    sites = [Redex(call, known, uses(function), set(), []) for call in calls]
     found = [case.rule.apply(site) for site in sites]
     assert any(expr is not None for expr in found)
     for site, expr in zip(sites, found, strict=True):
