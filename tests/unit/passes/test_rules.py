@@ -17,7 +17,7 @@ from pyrelay.passes.rewrites.fold_norms import NORM_RULES
 from pyrelay.passes.rewrites.peepholes import POOL_RULES, TORCH_RULES
 from pyrelay.passes.simplify.algebra import LAWS
 from pyrelay.passes.simplify.fold import fold
-from pyrelay.passes.simplify.rules import Rule, Redex, apply_rules
+from pyrelay.passes.simplify.rules import Redex, Rule, apply_rules
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.ops.checks import assert_equal
 from tests.unit.passes.programs import normal
