@@ -39,7 +39,7 @@ class Worklist:
         self._owners: Final[dict[int, Function | None]] = {}
         self._tried: Constraint | None = None
         self._fillers: Final[dict[tuple[str, int], Constraint]] = {}
-        """What filled each hole."""
+        """The constraint that filled each hole."""
         self.problems: Final[list[Problem]] = []
 
     def add(self, constraint: Constraint) -> None:

@@ -78,7 +78,7 @@ class Frame:
 @final
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """What the Python function of a C function calls: `function` is that of C, `other` takes
+    """The callables of the Python function of a C function: `function` is that of C, `other` takes
     arguments of other shapes, `fallback` does what C does not, `again` returns whether a call that
     ended with a status has succeeded at last, `new` makes a frame."""
 

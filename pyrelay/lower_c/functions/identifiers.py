@@ -18,7 +18,7 @@ _RESERVED: Final = frozenset(_KEYWORDS.split())
 """Names that mean something in C, or in the code around values."""
 
 _PREFIXES: Final = ("relay", "RELAY", "f_", "k_")
-"""What the names of the library, of functions and of kernels begin with."""
+"""The prefixes of the names of the library, of functions and of kernels."""
 
 
 @final

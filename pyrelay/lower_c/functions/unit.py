@@ -1,4 +1,4 @@
-"""What the writer of one C function asks of the program around it."""
+"""The interface of the program around it to the writer of one C function."""
 
 from __future__ import annotations
 

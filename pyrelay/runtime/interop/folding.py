@@ -1,4 +1,4 @@
-"""What an exported model computes from its weights alone is computed once, when it is exported."""
+"""Values that an exported model computes from its weights alone: computed once, at its export."""
 
 from __future__ import annotations
 
