@@ -25,11 +25,11 @@ from ...ir.types import ITERABLE, Substitution, Type, TypeVar, dim_names
 from ..values.structure import distinct_tensors, tensors
 from .binder import Binder
 from .cycles import has_form, is_cyclic
-from .known import known_value
+from .known import known_before, known_now, known_value
 from .leaf_map import map_leaves
 from .places import Parameter, Part, Place, Trail
-from .plain import Plain, are_numbers, tensors_of
-from .remembered import Known, Leaves
+from .plain import Plain, are_numbers
+from .remembered import Known
 from .schema import (
     INT_RANGE,
     Case,
@@ -43,6 +43,7 @@ from .schema import (
     opened,
 )
 from .stream import Stream
+from .supply import tensors_of
 
 Names: TypeAlias = dict[str, str]
 """The names of the sizes in the types of one value's fields among all sizes of the call."""
@@ -85,11 +86,15 @@ class Look:
         self._plan: Final = schema.plan(parameter.type, parameter.numbers)
         self._schema: Final = schema
         self._device: Final = device
+        self._before: Final = known_before(self._plan)
 
     def __call__(self, value: Any) -> Known | None:
         """Return what is known of an argument; None if it does not fit."""
+        known = self._before(value)
+        if known is not None and known.fits(self._device):
+            return known
         plan = self._plan
-        known = known_value(value, plan, self._schema, self._device)
+        known = known_now(value, plan, self._schema, self._device)
         if known is not None:
             return known
         binder = Binder(self._function, self._device, self._schema)
@@ -103,9 +108,7 @@ class Look:
             return None
         found = distinct_tensors((host,)) if isinstance(plan, Items) else binder.leaves
         given = tuple(found)
-        return Known(
-            None if host is value else host, given, leaves=Leaves.of(given), device=self._device
-        )
+        return Known(None if host is value else host, given, self._device, given)
 
 
 def _converted(binder: Binder, place: Place, value: Any, leaf: Leaf) -> Any:
@@ -160,7 +163,8 @@ class _Walk:
         self._has_lists = False
         self._lasts = True
         """Whether everything met so far stays as it is."""
-        self._met: Final = Plain()
+        self._met: Final = Plain(binder.device, {})
+        self._floats: Final[defaultdict[Leaf, list[float]]] = defaultdict(list)
 
     def host_value(self, value: Any, plan: Plan) -> Any:
         """Return an argument as compiled code takes it. Raises RunError if it does not fit."""
@@ -168,17 +172,17 @@ class _Walk:
         known = known_value(value, plan, binder.schema, binder.device)
         if known is None:
             return self.instance(value, plan) if type(plan) is Data else self._walked(value, plan)
-        binder.leaves.extend(known.leaves.tensors)
+        binder.leaves.extend(known.tensors)
         return value if known.host is None else known.host
 
     def instance(self, value: Any, plan: Data) -> Any:
         """Return an argument that is data, of which nothing is known, as compiled code takes it.
         Raises RunError if it does not fit."""
         first = len(self._binder.leaves)
-        host = self._walked(value, plan)
+        self._met.host = self._walked(value, plan)
         if self._lasts:
-            self._met.remember(value, host, self._binder.leaves[first:], plan)
-        return host
+            self._met.remember(value, self._binder.leaves[first:], plan)
+        return self._met.host
 
     def _walked(self, value: Any, plan: Plan) -> Any:
         """Check a value and its parts; return it as compiled code takes it."""
@@ -188,8 +192,9 @@ class _Walk:
         if self._shared and is_cyclic(value, plan):
             where = self._parameter.span
             raise RunError(CyclicArgument(self._binder.function, self._place.name, where))
-        for leaf, numbers in self._met.floats.items():
-            made = tensors_of(numbers, leaf, self._binder.device)
+        for leaf, numbers in self._floats.items():
+            assert leaf.scalar is not None
+            made = tensors_of(numbers, leaf.scalar, self._binder.device)
             self._converted[leaf].update(zip(map(id, numbers), made, strict=True))
             self._binder.leaves.extend(made)
         if not self._converted and not self._has_lists:
@@ -254,7 +259,7 @@ class _Walk:
         if type(value) is float:
             if not -leaf.most <= value <= leaf.most:
                 return False
-            self._met.floats[leaf].append(value)
+            self._floats[leaf].append(value)
             return True
         if not isinstance(value, torch.Tensor):
             return False
@@ -266,19 +271,19 @@ class _Walk:
             if value.device != binder.device:
                 return False
             binder.leaves.append(value)
-            self._met.tensors.append((value, *fixed))
+            self._met.tensors.append(value)
             return True
         if value.dtype is not leaf.scalar or value.dim() or value.device != binder.device:
             return False
         binder.leaves.append(value)
-        self._met.tensors.append((value, leaf.scalar, ()))
+        self._met.tensors.append(value)
         return True
 
     def _are_numbers(self, values: Sequence[Any], plan: Plan) -> bool:
         """Return whether all elements of a list are numbers that certainly fit."""
         cls = are_numbers(values, plan) if type(plan) is Leaf and values else None
         if type(plan) is Leaf and cls is float:
-            self._met.floats[plan].extend(values)
+            self._floats[plan].extend(values)
         return cls is not None
 
     def _opened(self, case: Case, plan: Data, names: Names) -> Names:

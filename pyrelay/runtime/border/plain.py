@@ -1,138 +1,134 @@
 """Instances that fit in every part, found by a function that is generated for their type.
 
-Most arguments are such, and the function takes half a microsecond for an instance. It gives up
-where a part is to be compared with sizes of the call, converted by more than making a tensor of a
-number, or refused; the walk of `arguments.py` takes every value, and knows how to reach what does
-not fit.
+Most arguments are such. The function checks an instance and returns it as compiled code takes it,
+with tensors in the place of its numbers and chains in the place of its lists, in less than half a
+microsecond. It gives up where a part is to be compared with sizes of the call, converted in another
+way, or refused; the walk of `arguments.py` takes every value, and knows how to reach what does not
+fit.
+
+The functions of types call each other for the parts of an instance, down to a depth. What is deeper
+is put off: it is taken by itself, and after it once more what it is a part of.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, assert_never, final
 
-import numpy as np
 import torch
 
 from ...ir.types import StrType
 from ...prelude.values import Cons, Nil
+from ..values.representation import making
 from ..values.structure import chained
-from .cycles import is_cyclic
-from .leaf_map import map_leaves
-from .remembered import SETTLED, Given, Known, Leaves, Seen
-from .schema import INT_RANGE, Data, Elements, Items, Leaf, Maybe, Plan
+from .remembered import SETTLED, Known, Seen, kinds_of
+from .schema import INT_RANGE, Case, Data, Elements, Items, Leaf, Maybe, Plan, Whole, has_data
+from .supply import Supplies, Supply, supply_of
 
-_torch: Any = torch
-_VIEWS: Final = _torch._C.DispatchKeySet(_torch._C.DispatchKey.ADInplaceOrView)  # noqa: SLF001  it has no public name
+_DEPTH: Final = 100
+"""How many instances in each other are taken by calls in each other."""
+
+Taken: TypeAlias = dict[int, Any]
+"""Instances of one plan as compiled code takes them, by the identities of those that were given.
+The number of a round stands for one that was entered in it, and not finished."""
+Take: TypeAlias = "Callable[[Any, Taken, Plain, int], Any]"
+"""Checks an instance and returns it as compiled code takes it; None if it contains itself, or parts
+that were put off. The last argument is how many calls may be in each other. Raises `UnfitError`."""
 
 
-def _untracked() -> AbstractContextManager[object]:
-    """Make tensors of which torch does not note that they are views, in a `with` block: a quarter
-    of the time of many small ones."""
-    return _torch._C._ExcludeDispatchKeyGuard(_VIEWS)  # noqa: SLF001  it has no public name
-
-
-Pending: TypeAlias = "defaultdict[Data, list[Any]]"
-"""The instances that are still to be checked, by plan."""
-Floats: TypeAlias = "defaultdict[Leaf, list[float]]"
-"""Numbers of Python, in order, that stand in the place of tensors of floats."""
-Check: TypeAlias = "Callable[[list[Any], list[Any], Pending, Plain, torch.device], bool]"
-"""Checks pending instances of one plan and notes them, in order, and their parts; returns whether
-all fit."""
-Made: TypeAlias = "defaultdict[Data, list[Any]]"
-"""The instances that were rebuilt and belong into others, by plan."""
-Rebuild: TypeAlias = Callable[
-    [Iterable[Any], Made, AbstractSet[int], Mapping[Leaf, Callable[[], torch.Tensor]]], None
-]
-"""Rebuilds instances of one plan with tensors in the place of their numbers, in the other order
-than that in which they were checked: an instance that was put on the pending ones is now taken from
-those that were made, and one that was taken is put there. Those of a set of identities stay as they
-are. The tensors are taken from the last one."""
+@final
+class UnfitError(Exception):
+    """An instance that is left to the careful walk."""
 
 
 @final
 class Plain:
-    """The instances that a walk met which are to be remembered, by plan and identity; the order in
-    which it met all of them, and which are known; the tensors and lists in them, and numbers that
-    become tensors; whether an instance stands in two places, and whether lists are in them."""
+    """A walk over an argument: the instances that it met which are to be remembered, by plan; the
+    tensors and lists in it; the parts that it has put off in this round."""
 
-    __slots__ = ("floats", "has_lists", "instances", "known", "lists", "runs", "shared", "tensors")
+    __slots__ = ("device", "host", "instances", "lists", "put_off", "round", "supplies", "tensors")
 
-    def __init__(self) -> None:
-        self.instances: Final = defaultdict[Data, dict[int, Any]](dict)
-        self.runs: Final[list[tuple[Data, Sequence[Any]]]] = []
-        self.known: Final[set[int]] = set()
-        self.tensors: Final[list[Given]] = []
-        self.lists: Final[list[Seen]] = []
-        self.floats: Final[Floats] = defaultdict(list)
-        self.shared = False
-        self.has_lists = False
+    def __init__(self, device: torch.device, supplies: Supplies) -> None:
+        self.device: Final = device
+        self.supplies: Final = supplies
+        # A class with type arguments takes twice as long to call.
+        self.instances: Final[defaultdict[Data, Taken]] = defaultdict(dict)
+        self.tensors: Final[list[torch.Tensor]] = []
+        self.lists: list[Seen] = []
+        self.put_off: Final[list[tuple[Data, Any]]] = []
+        self.round = 1
+        self.host: Any = None
 
-    def remember(self, value: Any, host: Any, leaves: Sequence[torch.Tensor], plan: Data) -> Known:
+    def take(self, value: Any, plan: Data) -> None:
+        """Find `host`, an instance as compiled code takes it. Raises `UnfitError`."""
+        take: Take = plan.take or partial(_take_first, plan)
+        self.host = take(value, self.instances[plan], self, _DEPTH)
+        if self.host is None:
+            self._take_deep(value, plan)
+
+    def _take_deep(self, value: Any, plan: Data) -> None:
+        """Find `host` for an instance that has been entered, with parts that were put off."""
+        pending = [(plan, value), *self.put_off]
+        incomplete = {id(value)}
+        while pending:
+            plan, value = pending[-1]
+            self.put_off.clear()
+            self.round += 1
+            take: Take = plan.take or partial(_take_first, plan)
+            self.host = take(value, self.instances[plan], self, _DEPTH)
+            if self.host is not None:
+                pending.pop()
+            elif id(value) in incomplete:  # after all of its parts: it is one of them
+                raise UnfitError
+            else:
+                incomplete.add(id(value))
+                pending += self.put_off
+
+    def supply(self, dtype: torch.dtype) -> Supply:
+        """Return tensors of a dtype that no number has needed yet."""
+        return supply_of(self.supplies, dtype, self.device)
+
+    def remember(self, value: Any, leaves: Sequence[torch.Tensor], plan: Data) -> Known:
         """Remember an instance; if it has no tensors, the instances inside as well."""
-        if not leaves and host is value:
-            for inner, instances in self.instances.items():
-                inner.remembered.settle(instances)
-            plan.remembered.add(value, SETTLED)
-            return SETTLED
-        given, dtypes, shapes = zip(*self.tensors, strict=True) if self.tensors else _NOTHING
-        known = Known(
-            None if host is value else host,
-            given,
-            [*dtypes],
-            [*shapes],
-            tuple(self.lists),
-            Leaves.of(tuple(leaves)),
-            leaves[0].device if leaves else None,
-        )
-        plan.remembered.add(value, known)
-        return known
+        if leaves or self.host is not value:
+            known = self.known(None if self.host is value else self.host, leaves)
+            plan.remembered.add(value, known)
+            return known
+        self.instances[plan][id(value)] = value
+        for inner, instances in self.instances.items():
+            inner.remembered.settle(instances)
+        return SETTLED
 
-    def converted(
-        self, value: Any, plan: Data, made: Mapping[Leaf, Sequence[torch.Tensor]]
-    ) -> tuple[Any, Sequence[torch.Tensor]]:
-        """Return an instance with tensors in the place of the numbers that are to become some, and
-        lists as compiled code has them; and its tensors."""
-        if not made and not self.has_lists:
-            return value, [tensor for tensor, _, _ in self.tensors]
-        host = self._shared(value, plan, made) if self.shared else self._rebuilt(made)
-        leaves = [tensor for tensor, _, _ in self.tensors]
-        for tensors in made.values():
-            leaves += tensors
-        return host, leaves
+    def known(self, host: Any, leaves: Sequence[torch.Tensor]) -> Known:
+        """Return what is known of an argument that compiled code takes as `host`."""
+        device = self.device if leaves else None
+        if not self.tensors and not self.lists:
+            return Known(host, leaves, device)
+        given = self.tensors
+        if self.round > 1:  # instances that were entered twice
+            given = list({id(tensor): tensor for tensor in given}.values())
+        return Known(host, leaves, device, given, kinds_of(given), self.lists)
 
-    def _rebuilt(self, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
-        """Return the instance that was walked over with tensors in the place of its numbers."""
-        rebuilt: Made = defaultdict(list)
-        last = {leaf: list(tensors).pop for leaf, tensors in made.items()}
-        for plan, instances in reversed(self.runs):
-            plan.rebuild(reversed(instances), rebuilt, self.known, last)
-        return rebuilt[self.runs[0][0]].pop()
-
-    def _shared(self, value: Any, plan: Data, made: Mapping[Leaf, Sequence[torch.Tensor]]) -> Any:
-        """Return an instance in which others stand in several places in the same way."""
-        by_id = {
-            leaf: dict(zip(map(id, self.floats[leaf]), tensors, strict=True))
-            for leaf, tensors in made.items()
-        }
-        none: Mapping[int, torch.Tensor] = {}
-        return map_leaves(value, plan, lambda v, p: by_id.get(p, none).get(id(v), v), is_given=True)
+    @property
+    def leaves(self) -> Sequence[torch.Tensor]:
+        """The tensors in the argument as compiled code takes it."""
+        found = self.tensors[:]
+        for supply in self.supplies.values():
+            found += supply.taken()
+        return found
 
 
-def tensors_of(
-    numbers: Sequence[float], leaf: Leaf, device: torch.device
-) -> Sequence[torch.Tensor]:
-    """Return the tensors that numbers become at a leaf: many at once take a fraction of the time of
-    one after the other."""
-    if len(numbers) == 1:
-        return (torch.scalar_tensor(numbers[0], dtype=leaf.scalar, device=device),)
-    array = torch.from_numpy(np.array(numbers))  # torch.tensor takes three times as long
-    row = array.to(device, leaf.scalar)
-    with _untracked():
-        return row.unbind()
+def plain_data(value: Any, plan: Data, device: torch.device, supplies: Supplies) -> Plain | None:
+    """Return the walk over an instance that fits in every part and lasts; None where the careful
+    walk must say."""
+    found = Plain(device, supplies)
+    try:
+        found.take(value, plan)
+    except UnfitError:
+        return None
+    return found
 
 
 def are_numbers(values: Sequence[Any], leaf: Leaf) -> type | None:
@@ -147,207 +143,169 @@ def are_numbers(values: Sequence[Any], leaf: Leaf) -> type | None:
     return float
 
 
-def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
-    """Return the contents of an instance that fits in every part and lasts; None where the careful
-    walk must say."""
-    found = Plain()
-    pending: Pending = defaultdict(list)
-    pending[plan].append(value)
-    while pending:
-        here, instances = pending.popitem()
-        if not instances:  # the check of another plan opened the list for what it might meet
-            continue
-        order: list[Any] = []
-        found.runs.append((here, order))
-        if not _check_of(here)(instances, order, pending, found, device):
-            return None
-    return None if found.shared and is_cyclic(value, plan) else found
-
-
-def _check_of(plan: Data) -> Check:
-    if plan.check is None:
-        plan.check, plan.rebuild = _Generator(plan).functions()
-    return plan.check
+def _take_first(plan: Data, *args: Any) -> Any:
+    """Generate the function that takes instances of a plan, and take the first one."""
+    plan.take = _Generator(plan).function()
+    return plan.take(*args)
 
 
 @final
 class _Generator:
-    """Writes the check of one plan, and the function that rebuilds its instances."""
+    """Writes the function that takes instances of one plan:
+
+    def take(v, done, met, depth):
+        cls = type(v)
+        if cls is n1:
+            key = id(v)
+            ...
+            x0 = v.left
+            x0 = take(x0, done, met, depth - 1)
+            if x0 is None: lacks = True
+            ...
+            if lacks: return None
+            made = v if x0 is v.left and x1 is v.right else n2(x0, x1)
+            done[key] = made
+            return made
+        raise unfit
+    """
 
     def __init__(self, plan: Data) -> None:
         self._plan: Final = plan
         self._names: Final[dict[str, Any]] = {
-            "type": type,
-            "id": id,
             "plan": plan,
             "settled": plan.remembered.settled,
             "nil": chained(),
             "lasting": _LASTING,
+            "unfit": UnfitError,
         }
-        self._others: Final[dict[Data, str]] = {}
-        self._floats: Final[dict[Leaf, str]] = {}
 
-    def functions(self) -> tuple[Check, Rebuild]:
-        """Return both functions."""
-        checks: list[str] = []
-        rebuilds: list[str] = []
+    def function(self) -> Take:
+        """Return the function."""
+        lines = ["def take(v, done, met, depth):", "    cls = type(v)"]
         for cls, case in self._plan.cases.items():
-            parts = [self._part(f"x{n}", plan) for n, plan in enumerate(case.plans)]
-            if not case.lasts or None in parts:
-                continue
-            begin = f"        if cls is {self._named(cls)}:"
-            remade = [self._remade(f"x{n}", plan) for n, plan in enumerate(case.plans)]
-            values = [f"x{n} = v.{name}" for n, name in enumerate(case.names)]
-            check = [*(_ENTER if any(remade) else ())]
-            for value, part in zip(values, parts, strict=True):
-                check += [value, *(part or ())]
-            checks += [begin, *_indented([*check, "continue"], 3)]
-            made = f"{self._named(case.make)}({_listed('x', len(values))})"
-            lines = [*values, *(line for part in reversed(remade) for line in part)]
-            rebuild = [*lines, f"put({made})"] if any(remade) else ["put(v)"]
-            rebuilds += [begin, *_indented([*rebuild, "continue"], 3)]
-        self._define_check(checks)
-        self._define_rebuild(rebuilds)
-        return self._names["check"], self._names["rebuild"]
+            taken = self._case(cls, case) if case.lasts else None
+            if taken is not None:
+                lines += [f"    if cls is {self._named(cls)}:", *_indented(taken, 2)]
+        exec("\n".join([*lines, "    raise unfit"]), self._names)
+        return self._names["take"]
 
-    def _define_check(self, cases: Sequence[str]) -> None:
-        lines = [
-            "def check(pending, order, others, found, device):",
-            "    met = found.instances[plan]",
-            "    note = order.append",
-            "    given, seen = found.tensors.append, found.lists.append",
-            "    pop, push = pending.pop, pending.append",
-            *(f"    {push} = others[{self._named(p)}].append" for p, push in self._others.items()),
-            *(f"    note_{leaf} = found.floats[{leaf}].append" for leaf in self._floats.values()),
-            "    while pending:",
-            "        v = pop()",
-            "        note(v)",
-            "        cls = type(v)",
-            *cases,
-            "        return False",
-            "    return True",
+    def _case(self, cls: type, case: Case) -> list[str] | None:
+        """Return the statements that take an instance of one class; None where only the careful
+        walk can say."""
+        lines: list[str] = []
+        for n, (name, plan) in enumerate(zip(case.names, case.plans, strict=True)):
+            part = self._part(f"x{n}", plan)
+            if part is None:
+                return None
+            lines += [f"x{n} = v.{name}", *part]
+        same = [
+            f"x{n} is v.{name}"
+            for n, (name, plan) in enumerate(zip(case.names, case.plans, strict=True))
+            if _may_change(plan)
         ]
-        exec("\n".join(lines), self._names)
-
-    def _define_rebuild(self, cases: Sequence[str]) -> None:
-        others = self._others.items()
-        lines = [
-            "def rebuild(instances, made, known, last):",
-            "    put, take = made[plan].append, made[plan].pop",
-            *(f"    {_taking(push)} = made[{self._named(p)}].pop" for p, push in others),
-            *(f"    pop_{leaf} = last.get({leaf})" for leaf in self._floats.values()),
-            "    for v in instances:",
-            "        if known and id(v) in known:",
-            "            put(v)",
-            "            continue",
-            "        cls = type(v)",
-            *cases,
+        if not same:
+            return [*lines, "return v"]
+        made = [
+            f"if {' and '.join(same)}: made = v",
+            "else:",
+            *_indented(self._made(cls, case)),
         ]
-        exec("\n".join(lines), self._names)
+        if not any(map(has_data, case.plans)):
+            return [*lines, *made, "return made"]
+        return [*_ENTER, *lines, "if lacks: return None", *made, "done[key] = made", "return made"]
 
-    def _remade(self, x: str, plan: Plan) -> list[str]:
-        """Return the statements that rebuild the part `x`; none where it stays as it is. Numbers
-        were noted from the first one on."""
-        match plan:
-            case Leaf():
-                name = self._floats.get(plan)
-                return [] if name is None else [f"if type({x}) is float: {x} = pop_{name}()"]
-            case Data():
-                return [f"{x} = {_taking(self._push(plan))}()"]
-            case Maybe(inner=inner):
-                inside = self._remade(x, inner)
-                return inside and [f"if {x} is not None:", *_indented(inside)]
-            case Items(fields=fields):
-                lines = [self._remade(f"{x}_{n}", field) for n, field in enumerate(fields)]
-                inside = [line for part in reversed(lines) for line in part]
-                names = _listed(f"{x}_", len(fields))
-                return inside and [f"{names} = {x}", *inside, f"{x} = {names}"]
-            case Elements(inner=inner):
-                inside = [*self._remade(f"{x}_", inner), f"{x} = (0, {x}_, {x})"]
-                return [
-                    f"items, {x} = {x}, nil",
-                    f"for {x}_ in reversed(items):",
-                    *_indented(inside),
-                ]
-            case _:
-                assert_never(plan)
+    def _made(self, cls: type, case: Case) -> list[str]:
+        """Return the statements that make an instance of its parts."""
+        values = [f"x{n}" for n in range(len(case.names))]
+        return ["made = x0"] if cls is Whole else making(cls, case.names, values, self._named)
 
     def _part(self, x: str, plan: Plan) -> list[str] | None:
-        """Return the statements that check the part `x`; None where only the careful walk can
-        say."""
+        """Return the statements that check the part `x` and convert it; None where only the careful
+        walk can say."""
         if x.count("_") > _NESTED:
             return None
         match plan:
             case Data():
-                return [f"{self._push(plan)}({x})"]
+                return [self._taken(x, plan), f"if {x} is None: lacks = True"]
             case Maybe(inner=inner):
                 inside = None if type(inner) is Maybe else self._part(x, inner)
                 return inside and [f"if {x} is not None:", *_indented(inside)]
             case Leaf():
                 return self._leaf(x, plan)
             case Items(fields=fields):
-                parts = [self._part(f"{x}_{n}", field) for n, field in enumerate(fields)]
-                if None in parts:
-                    return None
-                return [
-                    f"if type({x}) is not tuple or len({x}) != {len(fields)}: return False",
-                    f"{_listed(f'{x}_', len(fields))} = {x}",
-                    *(line for part in parts for line in part or ()),
-                ]
+                return self._items(x, fields)
             case Elements(inner=inner):
                 inside = self._part(f"{x}_", inner)
                 return inside and [
-                    f"if type({x}) is list: seen(({x}, tuple({x})))",
-                    f"elif type({x}) not in lasting: return False",
-                    "found.has_lists = True",
-                    f"for {x}_ in {x}:",
-                    *_indented(inside),
+                    f"if type({x}) is list: met.lists.append(({x}, tuple({x})))",
+                    f"elif type({x}) not in lasting: raise unfit",
+                    f"items, {x} = {x}, nil",
+                    f"for {x}_ in reversed(items):",
+                    *_indented([*inside, f"{x} = (0, {x}_, {x})"]),
                 ]
             case _:
                 assert_never(plan)
 
+    def _items(self, x: str, fields: Sequence[Plan]) -> list[str] | None:
+        lines = [
+            f"if type({x}) is not tuple or len({x}) != {len(fields)}: raise unfit",
+            f"{_listed(f'{x}_', len(fields))} = {x}",
+        ]
+        for n, field in enumerate(fields):
+            part = self._part(f"{x}_{n}", field)
+            if part is None:
+                return None
+            lines += part
+        same = [f"{x}_{n} is {x}[{n}]" for n, field in enumerate(fields) if _may_change(field)]
+        if same:
+            lines.append(f"if not ({' and '.join(same)}): {x} = {_listed(f'{x}_', len(fields))}")
+        return lines
+
+    def _taken(self, x: str, plan: Data) -> str:
+        """Return the statement that takes the part `x`, which is an instance."""
+        if plan is self._plan:
+            return f"{x} = take({x}, done, met, depth - 1)"
+        if plan.take is None:
+            plan.take = partial(_take_first, plan)
+        other = self._named(plan)
+        return f"{x} = {other}.take({x}, met.instances[{other}], met, depth - 1)"
+
     def _leaf(self, x: str, leaf: Leaf) -> list[str] | None:
         """Return the statements that check the leaf `x`, and note it where it is a tensor."""
         if isinstance(leaf.type, StrType):
-            return [f"if type({x}) is not str: return False"]
+            return [f"if type({x}) is not str: raise unfit"]
         dtype, shape = (leaf.scalar, ()) if leaf.fixed is None else leaf.fixed
         if dtype is None:
             return None
         tensor, dtype_name = self._named(torch.Tensor), self._named(dtype)
         differs = (
             f"{x}.dtype is not {dtype_name} or {x}.shape != {tuple(shape)!r}"
-            f" or {x}.device != device"
+            f" or {x}.device != met.device"
         )
-        note = f"given(({x}, {dtype_name}, {tuple(shape)!r}))"
+        note = f"met.tensors.append({x})"
         if dtype is torch.int64 and not shape:
             low, high = INT_RANGE.start, INT_RANGE.stop
             return [
                 f"if type({x}) is int:",
-                f"    if not {low} <= {x} < {high}: return False",
-                f"elif type({x}) is not {tensor} or {differs}: return False",
+                f"    if not {low} <= {x} < {high}: raise unfit",
+                f"elif type({x}) is not {tensor} or {differs}: raise unfit",
                 f"else: {note}",
             ]
         if dtype is torch.bool and not shape:
             return [
                 f"if type({x}) is not bool:",
-                f"    if type({x}) is not {tensor} or {differs}: return False",
+                f"    if type({x}) is not {tensor} or {differs}: raise unfit",
                 f"    {note}",
             ]
         if leaf.most < 0.0:
-            return [f"if type({x}) is not {tensor} or {differs}: return False", note]
-        name = self._floats[leaf] = self._floats.get(leaf) or self._named(leaf)
+            return [f"if type({x}) is not {tensor} or {differs}: raise unfit", note]
         return [
-            f"if type({x}) is {tensor}:",
-            f"    if {differs}: return False",
-            f"    {note}",
-            f"elif type({x}) is float and -{leaf.most!r} <= {x} <= {leaf.most!r}: note_{name}({x})",
-            "else: return False",
+            f"if type({x}) is float and -{leaf.most!r} <= {x} <= {leaf.most!r}:",
+            f"    supply = met.supplies.get({dtype_name}) or met.supply({dtype_name})",
+            f"    {x} = supply.put({x})",
+            f"elif type({x}) is not {tensor} or {differs}: raise unfit",
+            f"else: {note}",
         ]
-
-    def _push(self, plan: Data) -> str:
-        if plan is self._plan:
-            return "push"
-        return self._others.setdefault(plan, f"push_{len(self._others)}")
 
     def _named(self, value: Any) -> str:
         name = f"n{len(self._names)}"
@@ -355,9 +313,19 @@ class _Generator:
         return name
 
 
-def _taking(push: str) -> str:
-    """Return the name of the function that takes what another put on the pending instances."""
-    return push.replace("push", "take")
+def _may_change(plan: Plan) -> bool:
+    """Return whether compiled code may take another object for a part."""
+    match plan:
+        case Leaf():
+            return plan.most >= 0.0
+        case Maybe(inner=inner):
+            return _may_change(inner)
+        case Items(fields=fields):
+            return any(map(_may_change, fields))
+        case Data() | Elements():
+            return True
+        case _:
+            assert_never(plan)
 
 
 def _indented(lines: Iterable[str], levels: int = 1) -> Iterator[str]:
@@ -369,8 +337,6 @@ def _listed(name: str, count: int) -> str:
     return "".join(f"{name}{n}, " for n in range(count))
 
 
-_NOTHING: Final[tuple[tuple[Any, ...], ...]] = ((), (), ())
-
 _LASTING: Final = frozenset({tuple, Cons, Nil})
 """The classes of lists that stay as they are made."""
 
@@ -380,13 +346,16 @@ in each other."""
 
 _ENTER: Final = (
     "key = id(v)",
-    "if key in met:",
-    "    found.shared = True",
-    "    continue",
-    "if settled and (r := settled.get(key)) is not None and r() is v:",
-    "    found.known.add(key)",
-    "    continue",
-    "met[key] = v",
+    "if key in done:",
+    "    made = done[key]",
+    "    if type(made) is not int: return made",
+    "    if made == met.round: return None",
+    "elif settled and (r := settled.get(key)) is not None and r() is v: return v",
+    "if depth < 1:",
+    "    met.put_off.append((plan, v))",
+    "    return None",
+    "done[key] = met.round",
+    "lacks = False",
 )
-"""Instances with data, floats or lists in them are noted; those that are known or were met are not
+"""Instances with instances or lists in them are noted; those that are known or were met are not
 entered."""

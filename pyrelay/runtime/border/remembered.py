@@ -11,16 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from weakref import ref
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
-
-Given: TypeAlias = "tuple[torch.Tensor, torch.dtype, Sequence[int | None]]"
-"""A tensor in an instance, with the dtype and the shape that it must have."""
 
 Seen: TypeAlias = tuple[list[Any], tuple[Any, ...]]
 """A list in an instance, with the elements that it had when the instance was walked over."""
@@ -34,45 +31,54 @@ def are_same(items: Sequence[Any], seen: Sequence[Any]) -> bool:
     return len(items) == len(seen) and all(map(is_, items, seen))
 
 
-_SHAPE: Final = attrgetter("shape")
-_DTYPE: Final = attrgetter("dtype")
-_DEVICE: Final = attrgetter("device")
+Kind: TypeAlias = "tuple[torch.dtype, torch.Size, torch.device]"
+"""The facts about a tensor that a type speaks of."""
+
+_KIND: Final[Callable[[Any], Kind]] = attrgetter("dtype", "shape", "device")
+
+
+def kinds_of(tensors: Sequence[torch.Tensor]) -> list[Kind]:
+    """Return the kinds of tensors."""
+    return [*map(_KIND, tensors)]
+
+
 _REQUIRES_GRAD: Final = attrgetter("requires_grad")
 
 
 @final
-class Leaves(NamedTuple):
-    """The tensors in a host value, and their identities."""
+class Known:
+    """The result of the walk over an argument.
 
-    tensors: Sequence[torch.Tensor] = ()
-    ids: frozenset[int] = frozenset()
-
-    @staticmethod
-    def of(tensors: Sequence[torch.Tensor]) -> Leaves:
-        """Return the leaves of a value with these tensors."""
-        return Leaves(tensors, frozenset(map(id, tensors))) if tensors else NO_LEAVES
-
-
-NO_LEAVES: Final = Leaves()
-
-
-@final
-class Known(NamedTuple):
-    """The result of the walk over an argument. It is a tuple since one is made in a third of the
-    time that a frozen dataclass takes, which shows in the first look at a small instance.
-
-    `host` is what compiled code takes in its place, None for the argument itself; `given` are the
-    tensors of the script in it, with their dtypes and shapes; `lists` the lists in it; `leaves` all
-    tensors of the host value.
+    `host` is what compiled code takes in its place, None for the argument itself; `tensors` are all
+    that are in the host value, on `device`; `given` are those of the script, of `kinds` if they are
+    compared; `lists` the lists in it.
     """
 
-    host: Any = None
-    given: tuple[torch.Tensor, ...] = ()
-    dtypes: Sequence[torch.dtype] = ()
-    shapes: Sequence[Sequence[int | None]] = ()
-    lists: tuple[Seen, ...] = ()
-    leaves: Leaves = NO_LEAVES
-    device: torch.device | None = None
+    __slots__ = ("_ids", "device", "given", "host", "kinds", "lists", "tensors")
+
+    def __init__(
+        self,
+        host: Any = None,
+        tensors: Sequence[torch.Tensor] = (),
+        device: torch.device | None = None,
+        given: Sequence[torch.Tensor] = (),
+        kinds: Sequence[Kind] = (),
+        lists: Sequence[Seen] = (),
+    ) -> None:
+        self.host: Final = host
+        self.tensors: Final = tensors
+        self.device: Final = device
+        self.given: Final = given
+        self.kinds: Final = kinds
+        self.lists: Final = lists
+        self._ids: frozenset[int] | None = None
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """The identities of the tensors in the host value."""
+        if self._ids is None:
+            self._ids = frozenset(map(id, self.tensors))
+        return self._ids
 
     def fits(self, device: torch.device) -> bool:
         """Return whether the argument fits a call on a device, as its tensors and lists are now."""
@@ -81,12 +87,7 @@ class Known(NamedTuple):
         for items, seen in self.lists:
             if not are_same(items, seen):
                 return False
-        given = self.given
-        return not given or (
-            [*map(_SHAPE, given)] == self.shapes
-            and [*map(_DTYPE, given)] == self.dtypes
-            and [*map(_DEVICE, given)].count(device) == len(given)
-        )
+        return not self.kinds or kinds_of(self.given) == self.kinds
 
     @property
     def requires_grad(self) -> bool:
@@ -96,6 +97,10 @@ class Known(NamedTuple):
 
 SETTLED: Final = Known()
 """The entry of an instance without tensors that needs no conversion."""
+
+
+PLAIN: Final = frozenset({list, tuple})
+"""The classes of lists that are remembered by their elements."""
 
 
 @final
@@ -110,10 +115,10 @@ class LastList:
         self._known: Known | None = None
         self.has_large = False
 
-    def get(self, values: Sequence[Any], device: torch.device) -> Known | None:
+    def get(self, values: Sequence[Any]) -> Known | None:
         """Return what is known of a list; None if it is not the last one, as it was."""
         known = self._known
-        if known is None or not are_same(values, self._elements) or not known.fits(device):
+        if known is None or type(values) not in PLAIN or not are_same(values, self._elements):
             return None
         return known
 

@@ -53,7 +53,7 @@ from .autograd import unrecorded
 from .binder import Binder, Entering
 from .leaf_map import finished, map_leaves
 from .places import Parameter, Place
-from .remembered import Leaves
+from .remembered import Known
 from .schema import NO_SCHEMA, Leaf, Schema
 from .stream import Stream
 
@@ -66,13 +66,13 @@ class Owner:
 
     device: torch.device
     constants: frozenset[int]
-    inside: tuple[Leaves, ...] = ()
+    inside: tuple[Known, ...] = ()
 
     def has_any(self, ids: set[int]) -> bool:
         """Return whether a result with one of these identities is not the caller's to change."""
         if not ids.isdisjoint(self.constants):
             return True
-        return any(not ids.isdisjoint(leaves.ids) for leaves in self.inside)
+        return any(not ids.isdisjoint(known.ids) for known in self.inside)
 
 
 Converter: TypeAlias = Callable[[Any, Sequence[Any], Owner], Any]
@@ -145,7 +145,7 @@ class _Call:
     @cached_property
     def _storages(self) -> frozenset[int]:
         """Where the tensors of the arguments are stored."""
-        inside = [leaves.tensors for leaves in self.owner.inside]
+        inside = [known.tensors for known in self.owner.inside]
         found = (*distinct_tensors(self.arguments), *chain.from_iterable(inside))
         return frozenset(t.untyped_storage().data_ptr() for t in found)
 

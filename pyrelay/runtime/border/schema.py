@@ -147,9 +147,8 @@ class Data:
         """The instances that were found to fit as arguments."""
         self.finished: Final = Remembered()
         """The instances that a caller gets as they are, and passes again as they are."""
-        self.check: Any = None
-        self.rebuild: Any = None
-        """The functions of `plain.py`, once they have been generated."""
+        self.take: Any = None
+        """The function of `plain.py`, once it has been generated."""
 
     @cached_property
     def cases(self) -> dict[type, Case]:

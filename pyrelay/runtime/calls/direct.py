@@ -391,7 +391,7 @@ def _finished(form: _Form, names: Sequence[str]) -> str:
     else:
         places = (*range(2 * form.models), *(place for place, _ in kept))
         host = _tuple([f"host[{place}]" for place in places])
-    return ", ".join([host, *(f"k_{name}.leaves" for name in data)])
+    return ", ".join([host, *(f"k_{name}" for name in data)])
 
 
 def _called(form: _Form, listed: str, finished: str) -> list[str]:

@@ -39,7 +39,7 @@ from ..border.devices import CPU, Holder, common_device, one_device
 from ..border.failure import located
 from ..border.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from ..border.places import Parameter
-from ..border.remembered import Leaves
+from ..border.remembered import Known
 from ..border.results import Converter, Exports, Owner, Reference, converter, separate
 from ..border.schema import Data, Elements, Maybe, Schema, has_data
 from ..border.stream import as_raised
@@ -173,7 +173,7 @@ class Entry:
             result = unrecorded(compiled, *host)
             if self._made is not None and compiled.gives_fresh:
                 return result
-            owner = Owner(device, compiled.constants, (Leaves.of(binder.leaves),))
+            owner = Owner(device, compiled.constants, (Known(tensors=binder.leaves),))
             return self.finish(result, rest, owner)
         finally:
             if self._cells:
@@ -234,7 +234,7 @@ class Entry:
             return None
         ty, constants = self.program.type.result, compiled.constants
 
-        def finish_any(result: Any, host: Sequence[Any], *inside: Leaves) -> Any:
+        def finish_any(result: Any, host: Sequence[Any], *inside: Known) -> Any:
             return self.finish(result, host, Owner(device, constants, inside))
 
         if self._numbers is not None or not _is_python_number(ty):
@@ -242,7 +242,7 @@ class Entry:
         dtype = torch.int64 if isinstance(ty, SizeType) else torch_dtype(known_dtype(ty))
         made = torch.empty((), dtype=dtype, device=device).new_full  # torch.scalar_tensor is slower
 
-        def finish(result: Any, host: Sequence[Any], *inside: Leaves) -> Any:
+        def finish(result: Any, host: Sequence[Any], *inside: Known) -> Any:
             if result.__class__ is not int and result.__class__ is not bool:
                 return finish_any(result, host, *inside)
             return made((), result)

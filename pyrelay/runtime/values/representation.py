@@ -178,26 +178,44 @@ NO_DATA: Final = UserData({}, {})
 
 
 def maker(cls: type, names: Sequence[str]) -> Maker:
-    """Return the function that makes instances of a frozen dataclass from its fields.
-
-    The `__init__` of a frozen dataclass sets each field through `object.__setattr__`, which takes
-    twice as long as filling a new instance directly. A class without fields has one instance.
-    """
+    """Return the function that makes instances of a frozen dataclass from its fields. A class
+    without fields has one instance."""
     if not names:
         only = object.__new__(cls)
         return lambda: only
-    slots = [getattr(getattr(cls, name, None), "__set__", None) for name in names]
-    params = ", ".join(f"v{i}" for i in range(len(names)))
-    lines = [f"def make({params}):", "    new = create(cls)"]
-    if all(slots):
-        lines += [f"    set{i}(new, v{i})" for i in range(len(names))]
-    else:
-        lines += ["    fields = new.__dict__"]
-        lines += [f"    fields[{name!r}] = v{i}" for i, name in enumerate(names)]
-    namespace: dict[str, Any] = {"create": object.__new__, "cls": cls}
-    namespace |= {f"set{i}": setter for i, setter in enumerate(slots)}
-    exec("\n".join([*lines, "    return new"]), namespace)
+    namespace: dict[str, Any] = {}
+
+    def named(value: Any) -> str:
+        name = f"n{len(namespace)}"
+        namespace[name] = value
+        return name
+
+    values = [f"v{i}" for i in range(len(names))]
+    lines = [*making(cls, names, values, named), "return made"]
+    exec("\n    ".join([f"def make({', '.join(values)}):", *lines]), namespace)
     return namespace["make"]
+
+
+def making(
+    cls: type, names: Sequence[str], values: Sequence[str], named: Callable[[Any], str]
+) -> list[str]:
+    """Return the statements that set `made` to a new instance of a frozen dataclass; `named` names
+    what they need.
+
+    Its `__init__` sets each field through `object.__setattr__`, which takes twice as long as
+    filling a new instance directly.
+    """
+    made = f"made = {named(object.__new__)}({named(cls)})"
+    slots = [getattr(getattr(cls, name, None), "__set__", None) for name in names]
+    if all(slots):
+        setters = zip(slots, values, strict=True)
+        return [made, *(f"{named(setter)}(made, {value})" for setter, value in setters)]
+    fields = zip(names, values, strict=True)
+    return [
+        made,
+        "fields = made.__dict__",
+        *(f"fields[{name!r}] = {value}" for name, value in fields),
+    ]
 
 
 def reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:

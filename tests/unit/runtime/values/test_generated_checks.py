@@ -145,8 +145,8 @@ def test_mistakes_are_those_of_the_careful_walk(value: Any) -> None:
 def test_no_value_that_fits_needs_the_careful_walk(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[bool] = []
 
-    def noted(value: Any, plan: Any, device: torch.device) -> Any:
-        met = plain_data(value, plan, device)
+    def noted(value: Any, *args: Any) -> Any:
+        met = plain_data(value, *args)
         found.append(met is not None)
         return met
 
@@ -173,3 +173,74 @@ def test_lists_in_more_lists_than_python_nests_loops_are_taken() -> None:
     for _ in range(20):
         rows = [rows]
     assert depth(Deep(rows)) == 1
+
+
+@dataclass(frozen=True)
+class Link:
+    weight: Float
+    name: str
+    rest: tuple[Chain, Chain | None]
+
+
+@dataclass(frozen=True)
+class End:
+    weight: Float
+
+
+Chain = Link | End
+
+
+@relay
+def chained(chain: Chain) -> Chain:
+    return chain
+
+
+@relay
+def weight(chain: Chain) -> Float:
+    match chain:
+        case Link(weight, _, _):
+            return weight
+        case End(weight):
+            return weight
+
+
+def chain_of(length: int, weight: Any) -> Any:
+    """Return a chain whose links are in two places each."""
+    found: Any = End(weight())
+    for _ in range(length):
+        found = Link(weight(), "link", (found, found))
+    return found
+
+
+@pytest.mark.parametrize("weight_of", [lambda: 0.5, lambda: torch.tensor(0.5)])
+def test_deep_instances_need_no_careful_walk(
+    monkeypatch: pytest.MonkeyPatch, weight_of: Any
+) -> None:
+    found: list[Any] = []
+
+    def noted(value: Any, *args: Any) -> Any:
+        found.append(plain_data(value, *args))
+        return found[-1]
+
+    monkeypatch.setattr(known, "plain_data", noted)
+    chain = chain_of(1050, weight_of)
+    assert float(weight(chain)) == 0.5
+    result: Any = chained(chain)
+    assert all(met is not None for met in found)
+    assert len({id(tensor) for met in found for tensor in met.tensors}) in {0, 1051}
+    for _ in range(1049):
+        assert result.rest[0] is result.rest[1]
+        result = result.rest[0]
+    assert float(result.rest[0].weight) == 0.5
+
+
+@pytest.mark.parametrize("length", [1, 99, 100, 101, 350])
+def test_instances_that_contain_themselves_are_refused_at_any_depth(length: int) -> None:
+    last = chain_of(0, lambda: 0.5)
+    first = Link(0.5, "first", (last, last))
+    chain: Any = first
+    for _ in range(length):
+        chain = Link(0.5, "link", (chain, None))
+    object.__setattr__(first, "rest", (chain, None))
+    with pytest.raises(RunError, match="contains itself"):
+        weight(chain)
