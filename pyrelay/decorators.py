@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, Type
 from . import annotations
 from .diagnostics.catalogue.names import UnknownAttribute
 from .diagnostics.diagnostic import CheckError, MissingNameError, Report
-from .diagnostics.misspelt import nearest
+from .diagnostics.misspelt import nearest_in
 from .diagnostics.source import NOWHERE
 from .extension import declare
 from .garbage import uncollected
@@ -171,7 +171,7 @@ def _missing(namespace: object, owner: str, name: str) -> AttributeError:
     underscores on its own account."""
     if name.startswith("_"):
         return AttributeError(f"{owner} has no {name}", name=name, obj=None)
-    near = nearest(name, dir(namespace), f"{owner}.")
+    near = nearest_in(namespace, name, f"{owner}.")
     instead = OF_NAMESPACES.get(name)
     return MissingNameError(UnknownAttribute(NOWHERE, f"`{owner}`", name, near, instead))
 
@@ -187,6 +187,7 @@ class Namespace:
 
     def __init__(self, members: dict[str, Any]) -> None:
         self.__dict__.update(members)
+        self.__groups__: Final = [n for n, v in members.items() if isinstance(v, Group)]
 
     def __dir__(self) -> list[str]:
         return sorted(

@@ -21,6 +21,17 @@ def nearest(
     return prefix + found[0] if found else None
 
 
+def nearest_in(namespace: object, name: str, prefix: str = "") -> str | None:
+    """Return the name that is most like one in a namespace, which lists its groups in `__groups__`:
+    `random.uniform` for `random_uniform` and `uniform`. None where none is alike."""
+    for group in getattr(namespace, "__groups__", ()):
+        members = dir(getattr(namespace, group))
+        for member in (name.removeprefix(f"{group}_"), name):
+            if member in members:
+                return f"{prefix}{group}.{member}"
+    return nearest(name, dir(namespace), prefix)
+
+
 def did_you_mean(near: str | None) -> str | None:
     """Return the help `did you mean NAME?`; None without a name."""
     return None if near is None else f"did you mean `{near}`?"

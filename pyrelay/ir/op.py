@@ -263,9 +263,14 @@ class RuleCall:
             return TensorType((), int64)
         if isinstance(ty, TensorType):
             return ty
-        name = self.operand_name(index)
+        symbol = _SYMBOLS.get(self.op.name)
+        if symbol is None:
+            wanted = f"`{self.name}` takes a tensor as `{self.operand_name(index)}`"
+        else:
+            verb = "compares" if self.op.name in _ORDERS else "takes"
+            wanted = f"`{symbol}` {verb} numbers and tensors"
         raise Clash(
-            f"`{self.name}` takes a tensor as `{name}`, not {show(ty)}",
+            f"{wanted}, not {show(ty)}",
             labels={index: f"this is {show(ty)}"},
             help=self._without_tensor(ty),
         )
@@ -276,6 +281,11 @@ class RuleCall:
             return _OF_LISTS.get(self.op.name, _OF_LIST)
         if isinstance(ty, StrType):
             return _FORMATTED if self.op.name == "mod" else _OF_STRINGS
+        symbol = _SYMBOLS.get(self.op.name)
+        if isinstance(ty, TupleType) and len(ty.fields) > 1 and symbol is not None:
+            ordered = f"`a[0] {symbol} b[0] or a[0] == b[0] and a[1] {symbol} b[1]`"
+            each = f"`(a[0] {symbol} x, a[1] {symbol} x)`"
+            return f"do it to the items: {ordered if self.op.name in _ORDERS else each}"
         return None
 
     def tensors(self, index: int) -> tuple[TensorType, ...]:
@@ -348,6 +358,19 @@ _OF_LISTS: Final = {
     "multiply": "a list of `n` elements is `[x for _ in range(n)]`",
     "sort": "sort a tensor: `relay.sort(relay.stack(xs), 0)`",
 }
+_ORDERS: Final = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
+_SYMBOLS: Final = {
+    **_ORDERS,
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "floor_divide": "//",
+    "mod": "%",
+    "power": "**",
+    "matmul": "@",
+}
+"""The Python operators that stand for operators."""
 _WRITTEN: Final = {
     "check": "assert",
     "dim_size": "len",

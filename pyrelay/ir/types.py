@@ -435,7 +435,7 @@ def show(ty: Type) -> str:
 def _data(ty: AdtType) -> str:
     if names_own_sizes(ty.name):
         return _with_own_sizes(ty)
-    name = ty.name.removeprefix(PRELUDE)
+    name = "list" if ty.name == f"{PRELUDE}List" else ty.name.removeprefix(PRELUDE)
     if name == "Option" and _is_never_none(ty.args[0]):
         return f"{_part(ty.args[0])} | None"
     inside = ", ".join(_size(a) if isinstance(a, Dim) else _part(a) for a in ty.args)

@@ -65,7 +65,7 @@ def _instead(operands: Sequence[Expr], types: Sequence[Type], call: Span) -> str
         inner, text = inner_of(met), _text(operand, call)
         if inner is not None and ty in (inner, UNIT):
             made = text if text.startswith("[") else f"[x for x in {text}]"
-            wanted = f"List[{show(inner)} | None]"
+            wanted = f"list[{show(inner)} | None]"
             return f"say under a name that it may hold None: `maybe: {wanted} = {made}`"
         if _is_number(ty, "int") and _is_number(met, "float"):
             return f"make the numbers of one kind: `[float(n) for n in {text}]`"

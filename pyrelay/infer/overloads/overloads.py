@@ -377,7 +377,7 @@ def _element(site: Site, name: str) -> Type:
     raise Clash(
         f"`{name}` of a list without elements, whose type cannot be inferred",
         labels={0: "this is empty"},
-        help="give it an element, or say what it would hold: `xs: List[Float] = []`",
+        help="give it an element, or say what it would hold: `xs: list[Float] = []`",
     )
 
 

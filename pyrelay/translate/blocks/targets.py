@@ -16,8 +16,10 @@ from ...operators.host.loop import unpacked
 from ..names.alias_check import is_grown
 from ..names.atoms import atom
 from ..names.declared_types import declared_type
+from ..names.static import static_meaning
 from ..program.context import Context
 from ..program.environment import Bound
+from ..source.definition import Definition, DefinitionKind
 from .blocks import Code
 from .list_append import refuse_grown, turned
 from .nested_items import is_nested, nested_item
@@ -153,16 +155,32 @@ def _without_colons(index: ast.expr) -> ast.expr:
             return index
 
 
-def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
-    span = cx.span(target)
-    is_local = isinstance(target.value, ast.Name) and cx.env.find(target.value.id) is not None
-    if target.attr != "value" and is_local:
+def refuse_field(cx: Context, target: ast.Attribute) -> None:
+    """Report an assignment to a field: of a model, of data, or of an object from outside."""
+    span, owner = cx.span(target), target.value
+    while isinstance(owner, ast.Attribute):
+        owner = owner.value
+    entry = cx.env.find(owner.id) if isinstance(owner, ast.Name) else None
+    meaning = static_meaning(cx, owner)
+    is_definition = isinstance(meaning, Definition) and meaning.kind is DefinitionKind.MODEL
+    if is_definition or (isinstance(entry, Bound) and entry.model is not None):
+        instead = (
+            f"the parameters change by `relay.update_model_params({ast.unparse(owner)}, grads, "
+            "lr=...)`, and `relay.with_params(f)(params, ...)` is `f` with others"
+        )
+        cx.program.report(Unsupported(span, "an assignment to a part of a model", instead))
+    elif entry is not None:
         instead = "data never changes: make a new value, with the other fields as they are"
         what = f"an assignment to the field `{target.attr}`"
         cx.program.report(Unsupported(span, what, instead))
-        return
-    if target.attr != "value":
+    else:
         cx.program.report(OuterAssignment(span, ast.unparse(target)))
+
+
+def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
+    span = cx.span(target)
+    if target.attr != "value":
+        refuse_field(cx, target)
         return
     value = atom(value, "content", code.bind)
     cell = yield cx.expression(target.value)

@@ -26,7 +26,7 @@ from ..blocks.list_append import (
 from ..blocks.nested_items import changes_own, is_nested, nested_item
 from ..blocks.optional_parts import inner_displays
 from ..blocks.subscripts import copied, fixed, read_place
-from ..blocks.targets import bind_target, item_of, owned_value, set_item
+from ..blocks.targets import bind_target, item_of, owned_value, refuse_field, set_item
 from ..calls.passed_models import known_of, list_of, note_known
 from ..models.creation import created, created_place
 from ..models.listed_models import model_value
@@ -288,7 +288,7 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             new = Call(op, (old, value), {}, span=span.using(cx.uses))
             code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
         case target:
-            cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))
+            refuse_field(cx, target)
 
 
 def _loaded(target: ast.Subscript) -> ast.Subscript:

@@ -14,6 +14,7 @@ from ...diagnostics.catalogue.captures import CapturedObject, UndecoratedFunctio
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.names import UnknownAttribute
 from ...diagnostics.catalogue.signatures import BadValue, NotStatic
+from ...diagnostics.misspelt import nearest_in
 from ...diagnostics.source import Span
 from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Var
@@ -457,7 +458,7 @@ def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
     text = ast.unparse(node.value)
     if hasattr(owner.value, "requires_grad") or hasattr(owner.value, "__array__"):
         return refuse_value(cx, owner.value, text, cx.span(node.value))
-    near = nearest(node.attr, dir(owner.value))
+    near = nearest_in(owner.value, node.attr, f"{text}.")
     habits = OF_VALUES if isinstance(owner.value, OptimizerUse) else OF_NAMESPACES
     instead = habits.get(node.attr)
     return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near, instead))
