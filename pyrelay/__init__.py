@@ -38,5 +38,45 @@ from .diagnostics.diagnostic import RunError as RunError
 from .diagnostics.uncaught import hide_own_frames
 from .version import __version__ as __version__
 
+# Without it `from pyrelay import *` would bring submodules, such as `dataclass`, in the place of
+# the user's names.
+__all__ = [
+    "NHWC",
+    "Any",
+    "Bool",
+    "CheckError",
+    "Dim",
+    "Float",
+    "Fn",
+    "Int",
+    "Model",
+    "Optimizer",
+    "Params",
+    "Ref",
+    "RelayError",
+    "RelayWarning",
+    "RunError",
+    "Tensor",
+    "__version__",
+    "bfloat16",
+    "bool_",
+    "dispatch",
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "no_compile",
+    "options",
+    "relay",
+    "relay_model",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
 hide_own_frames()
 del hide_own_frames

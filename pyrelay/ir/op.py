@@ -35,6 +35,7 @@ from .declaration.lowering import Pointwise as Pointwise
 from .declaration.lowering import Reduction as Reduction
 from .declaration.lowering import Scatter as Scatter
 from .declaration.lowering import View as View
+from .declaration.operand_mistakes import instead_of_tensor, no_tensor
 from .declaration.precision import Precision as Precision
 from .declaration.precision import precision_of
 from .declaration.samples import Sample as Sample
@@ -48,7 +49,6 @@ from .types import (
     DType,
     DTypeHole,
     SizeType,
-    StrType,
     TensorType,
     TupleType,
     Type,
@@ -263,30 +263,12 @@ class RuleCall:
             return TensorType((), int64)
         if isinstance(ty, TensorType):
             return ty
-        symbol = _SYMBOLS.get(self.op.name)
-        if symbol is None:
-            wanted = f"`{self.name}` takes a tensor as `{self.operand_name(index)}`"
-        else:
-            verb = "compares" if self.op.name in _ORDERS else "takes"
-            wanted = f"`{symbol}` {verb} numbers and tensors"
+        name = self.operand_name(index)
         raise Clash(
-            f"{wanted}, not {show(ty)}",
+            no_tensor(self.op.name, self.name, name, ty),
             labels={index: f"this is {show(ty)}"},
-            help=self._without_tensor(ty),
+            help=instead_of_tensor(self.op.name, name, ty),
         )
-
-    def _without_tensor(self, ty: Type) -> str | None:
-        """Return the help for an operand that is no tensor."""
-        if isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List":
-            return _OF_LISTS.get(self.op.name, _OF_LIST)
-        if isinstance(ty, StrType):
-            return _FORMATTED if self.op.name == "mod" else _OF_STRINGS
-        symbol = _SYMBOLS.get(self.op.name)
-        if isinstance(ty, TupleType) and len(ty.fields) > 1 and symbol is not None:
-            ordered = f"`a[0] {symbol} b[0] or a[0] == b[0] and a[1] {symbol} b[1]`"
-            each = f"`(a[0] {symbol} x, a[1] {symbol} x)`"
-            return f"do it to the items: {ordered if self.op.name in _ORDERS else each}"
-        return None
 
     def tensors(self, index: int) -> tuple[TensorType, ...]:
         """Return the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
@@ -347,30 +329,7 @@ class RuleCall:
         raise Clash(message, labels=labels, help=help, cast=cast)
 
 
-_OF_STRINGS: Final = (
-    "strings know `==`, `+`, `in`, `len` and formats here: do the rest before the call"
-)
-_FORMATTED: Final = 'write an f-string: `f"{x:.3f}"`'
-_OF_LIST: Final = "do it to each element, `[f(x) for x in xs]`, or to the tensor `relay.stack(xs)`"
 _JOINED: Final = "`relay.stack(xs)` makes a tensor of a list; `.flatten(0, 1)` joins its rows"
-_OF_LISTS: Final = {
-    "logical_not": "whether a list is empty is `len(xs) == 0`",
-    "multiply": "a list of `n` elements is `[x for _ in range(n)]`",
-    "sort": "sort a tensor: `relay.sort(relay.stack(xs), 0)`",
-}
-_ORDERS: Final = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">="}
-_SYMBOLS: Final = {
-    **_ORDERS,
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "floor_divide": "//",
-    "mod": "%",
-    "power": "**",
-    "matmul": "@",
-}
-"""The Python operators that stand for operators."""
 _WRITTEN: Final = {
     "check": "assert",
     "dim_size": "len",

@@ -1,5 +1,6 @@
 """What `help`, `inspect` and `dir` show of the objects that users work with."""
 
+import dataclasses
 import inspect
 import pydoc
 
@@ -93,6 +94,14 @@ def test_the_namespace_lists_what_users_call_and_nothing_else() -> None:
     assert "solved_size" not in listed
     assert not {op.name for op in UNLISTED} & set(listed)
     assert all(hasattr(relay, op.name) for op in UNLISTED)
+
+
+def test_a_star_import_leaves_the_names_of_the_standard_library_alone() -> None:
+    names: dict[str, object] = {}
+    exec("from dataclasses import dataclass\nfrom pyrelay import *", names)
+    assert names["dataclass"] is dataclasses.dataclass
+    assert names["relay"] is relay
+    assert not {"config", "ir", "text", "files"} & set(names)
 
 
 def test_the_package_knows_its_version() -> None:

@@ -260,7 +260,8 @@ class DataTypes:
         if not known:
             return None
         union = self.union_of(known[0].cls, reader.namespace)
-        if whole is not None and (len(known) < len(members) or union.key != {m.cls for m in known}):
+        is_whole = len(members) == 1 or union.key == {m.cls for m in known}
+        if len(known) < len(members) or not is_whole:
             raise NotData(unnamed(value, union, known))
         return union, {} if is_named_alias(value) else solved(union, known)
 

@@ -14,12 +14,13 @@ from typing import Any, Final
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.source import Span
 from ...ir.constant import is_placeholder, placeholder
-from ...ir.expr import Binding, Call, Composite, Constant, Expr, If, Tuple, Var
+from ...ir.expr import Binding, Call, Composite, Constant, Expr, If, Tuple, TupleGet, Var
 from ...ir.traverse import Steps, let
 from ...ir.types import AdtType
 from ...operators.captured import CAPTURED
 from ...operators.host.field import field
 from ...operators.host.sizes import rank, shape
+from ...operators.primitive import extrema, sort
 from ...operators.primitive.view import permute, transpose
 from ..blocks.blocks import Code
 from ..blocks.closures import local_function
@@ -141,6 +142,8 @@ def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     value = yield cx.expression(node.value)
     if is_placeholder(value):
         return value
+    if isinstance(value, Call) and value.callee in _PAIRS and node.attr in _OF_PAIRS:
+        return TupleGet(value, _OF_PAIRS[node.attr], span=cx.span(node))
     part = field_left(cx, node, value)
     if part is not None:
         return part
@@ -159,6 +162,10 @@ _ATTRIBUTES: Final[dict[str, Callable[[Expr, Any], Expr]]] = {
     "shape": lambda value, span: Call(shape, (value,), {}, span=span),
 }
 """The attributes of tensors."""
+
+_PAIRS: Final = frozenset({extrema.max_, extrema.min_, sort.sort, sort.topk})
+_OF_PAIRS: Final = {"values": 0, "indices": 1}
+"""The attributes of the pairs that some operators give."""
 
 
 def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:

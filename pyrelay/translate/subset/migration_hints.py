@@ -33,7 +33,7 @@ OF_VALUES: Final[dict[str, str]] = {
     "lower": STRINGS,
     "normal_": _NOISE,
     "numpy": _VALUES,
-    "parameters": "a model is its parameters here: pass the model itself",
+    "parameters": "they are `m.params`; `relay.update_model_params(m, grads, lr=0.1)` steps",
     "requires_grad": _GRADIENTS,
     "requires_grad_": _GRADIENTS,
     "split": STRINGS,
@@ -56,7 +56,7 @@ _DICTIONARIES: Final = "there are no dictionaries here: use a tuple, or a frozen
 
 OF_CONTAINERS: Final[dict[str, str]] = {
     "get": _DICTIONARIES,
-    "indices": "write `values, indices = x.max(dim=0)`",
+    "indices": "write `values, indices = x.max(dim=0)`, or `x.max(dim=0).indices`",
     "items": _DICTIONARIES,
     "keys": _DICTIONARIES,
     "update": _DICTIONARIES,

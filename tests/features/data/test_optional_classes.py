@@ -229,3 +229,32 @@ def test_the_last_case_takes_none_too() -> None:
     trees = [Node(Leaf(1.0), None, 2.0), Leaf(3.0), None]
     assert [a_part_by_its_pattern(Box(t)).item() for t in trees] == [2.0, 0.5, 0.5]
     assert an_element(trees).item() == 3.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    width: Float
+    caption: Words | None = None
+
+
+@dataclass(frozen=True)
+class Words:
+    count: Int
+
+
+Block: TypeAlias = Words | Figure
+
+
+@relay
+def words(block: Block) -> Int:
+    match block:
+        case Words(count):
+            return count
+        case Figure(caption=caption):
+            return 0 if caption is None else words(caption)
+
+
+def test_an_optional_field_names_its_union_by_one_of_the_classes() -> None:
+    assert words(Figure(1.0, Words(3))) == 3
+    assert words(Figure(1.0)) == 0
+    assert words(Words(2)) == 2

@@ -286,7 +286,7 @@ def test_models_take_such_lists_and_are_exported() -> None:
 
 
 def test_types_are_shown_as_they_are_annotated() -> None:
-    assert "List[Tensor[Float, (Any, K)]]" in str(products.type)
+    assert "list[Tensor[Float, (Any, K)]]" in str(products.type)
     loss = relay(over_a_loop)
     with pytest.raises(RunError, match=r"`xs\[1\]` is Tensor\[Float, \(Any,\)\]"):
         loss([torch.ones(2), torch.ones(2, 2)])

@@ -131,9 +131,9 @@ def test_other_tuples_are_refused_by_name() -> None:
     def nothing() -> Float:
         return added(())
 
-    with pytest.raises(CheckError, match=r"`added` takes List\[Float\] as `xs`"):
+    with pytest.raises(CheckError, match=r"`added` takes list\[Float\] as `xs`"):
         mixed.check()
-    with pytest.raises(CheckError, match=r"`added` takes List\[Float\] as `xs`") as caught:
+    with pytest.raises(CheckError, match=r"`added` takes list\[Float\] as `xs`") as caught:
         nothing.check()
     assert "an empty list is `[]`, and as a tuple `tuple()`" in str(caught.value)
     text = "def @f(%x: List[float32]) { 1 }\ndef @main() { @f((1f, 2f)) }"
