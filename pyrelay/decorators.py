@@ -7,7 +7,7 @@ runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
@@ -187,12 +187,16 @@ class Namespace:
 
     def __init__(self, members: dict[str, Any]) -> None:
         self.__dict__.update(members)
-        self.__groups__: Final = [n for n, v in members.items() if isinstance(v, Group)]
 
     def __dir__(self) -> list[str]:
         return sorted(
             n for n, v in self.__dict__.items() if getattr(v, "__relay__", None) not in UNLISTED
         )
+
+    @property
+    def __groups__(self) -> Sequence[str]:
+        """The names of the groups."""
+        return [n for n, v in self.__dict__.items() if isinstance(v, Group)]
 
     if TYPE_CHECKING:
 

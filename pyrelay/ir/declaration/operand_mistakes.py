@@ -29,7 +29,7 @@ def instead_of_tensor(operator: str, operand: str, ty: Type) -> str | None:
     if symbol is None:
         return None
     if isinstance(ty, TupleType) and len(ty.fields) > 1:
-        ordered = f"`a[0] {symbol} b[0] or a[0] == b[0] and a[1] {symbol} b[1]`"
+        ordered = f"`a[0] {symbol[0]} b[0] or a[0] == b[0] and a[1] {symbol} b[1]`"
         each = f"`(a[0] {symbol} x, a[1] {symbol} x)`"
         return f"do it to the items: {ordered if operator in _ORDERS else each}"
     if isinstance(ty, AdtType) and not ty.name.startswith(PRELUDE):

@@ -11,18 +11,8 @@ def net(x: Tensor[Float, (B, 4)]) -> Tensor[Float, (B, 2)]:
 
 
 @relay
-def replaced(m: Model[net], w: Tensor[Float, (2, 4)], x: Tensor[Float, (B, 4)]) -> Float:
+def moved(m: Model[net], w: Tensor[Float, (2, 4)], x: Tensor[Float, (B, 4)]) -> Float:
     m.weight = w
-    return m(x).sum()
-
-
-@relay
-def moved(m: Model[net], x: Tensor[Float, (B, 4)]) -> Float:
     m.linear.weight -= 0.1
-    return m(x).sum()
-
-
-@relay
-def implicit(w: Tensor[Float, (2, 4)], x: Tensor[Float, (B, 4)]) -> Float:
     net.weight = w
-    return net(x).sum()
+    return m(x).sum()

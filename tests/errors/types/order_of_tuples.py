@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from pyrelay import Bool, Float, Int, relay
+from pyrelay import Float, Int, relay
 
 
 @dataclass(frozen=True)
@@ -12,15 +12,5 @@ class Point:
 
 
 @relay
-def earlier(a: tuple[Int, Int], b: tuple[Int, Int]) -> Bool:
-    return a <= b
-
-
-@relay
-def scaled(a: tuple[Int, Int], factor: Int) -> tuple[Int, Int]:
-    return a * factor
-
-
-@relay
-def moved(a: Point, b: Point) -> Point:
-    return a + b
+def compared(a: tuple[Int, Int], b: tuple[Int, Int], p: Point, q: Point):
+    return a < b, a >= b, a * 2, p + q
