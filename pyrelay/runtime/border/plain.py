@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final, TypeAlias, assert_never, final
 
 import torch
@@ -114,10 +115,10 @@ class Plain:
     @property
     def leaves(self) -> Sequence[torch.Tensor]:
         """The tensors in the argument as compiled code takes it."""
-        found = self.tensors[:]
-        for supply in self.supplies.values():
-            found += supply.taken()
-        return found
+        made = [supply.taken() for supply in self.supplies.values()]
+        if len(made) == 1 and not self.tensors:
+            return made[0]
+        return [*self.tensors, *chain.from_iterable(made)]
 
 
 def plain_data(value: Any, plan: Data, device: torch.device, supplies: Supplies) -> Plain | None:

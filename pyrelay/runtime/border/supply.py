@@ -82,6 +82,8 @@ class Supply:
             with _untracked():
                 tensors = self._row.unbind()
         self._numbers = self._row.numpy() if self.lasts else [0.0] * self._size
+        if self.lasts and self._dtype is not torch.float16:
+            self._numbers = memoryview(self._numbers)  # an item is set in half of the time
         self._size = min(2 * self._size, _SIZES[-1])
         return tensors
 

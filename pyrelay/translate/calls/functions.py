@@ -24,6 +24,7 @@ from ..program.signature import Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, bottom
 from ..source.optimizers import STAND_IN, OptimizerUse
 from ..source.residual import Residual
+from ..source.scope import MISSING
 from .arguments import Callee, Slot, argument_values, bind_arguments, in_order
 from .attributes import optimizer_named, static_argument
 from .mentions import implicit_values, mention, omitted, supplying
@@ -240,3 +241,24 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
         signature = cx.program.signature(bottom(found))
         return tuple(p.name for p in derived_signature(found, signature).explicit)
     return found.names if isinstance(found, Residual) else None
+
+
+def defaults_of(cx: Context, node: ast.expr) -> dict[str, Expr]:
+    """Return the defaults of a function by parameter."""
+    entry = cx.named(node)
+    if isinstance(entry, Bound) and entry.function is not None:
+        return entry.function.defaults
+    found = static_meaning(cx, node)
+    if not isinstance(found, Definition | DerivedFunction):
+        return {}
+    params = derived_signature(found, cx.program.signature(bottom(found))).explicit
+    with_default = [p for p in params if p.default is not MISSING]
+    return {p.name: omitted(cx, p, cx.span(node)) for p in with_default}
+
+
+def defaults_after(cx: Context, node: ast.expr, count: int) -> tuple[Expr, ...]:
+    """Return the defaults of the parameters of a function that follow the first ones; nothing where
+    one of them has none."""
+    names = (parameter_names(cx, node) or ())[count:]
+    defaults = defaults_of(cx, node) if names else {}
+    return tuple(defaults[n] for n in names) if defaults.keys() >= {*names} else ()

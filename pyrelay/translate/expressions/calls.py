@@ -32,7 +32,7 @@ from ..blocks.blocks import Code
 from ..blocks.conditions import is_assert_never, never
 from ..blocks.list_append import grown_value, hold_stored
 from ..calls.construction import construct_call
-from ..calls.functions import definition_call, derived_call, local_call, model_call
+from ..calls.functions import defaults_after, definition_call, derived_call, local_call, model_call
 from ..calls.library import library_call
 from ..calls.mentions import refuse_value
 from ..calls.residual_calls import residual_call
@@ -112,7 +112,24 @@ def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Ex
             )
         )
     args = yield operands(cx, _differentiated(cx, node.func) or node.func, node.args)
-    return Call(callee, args, span=cx.span(node))
+    return Call(callee, (*args, *_left_out(cx, node)), span=cx.span(node))
+
+
+def _left_out(cx: Context, node: ast.Call) -> tuple[Expr, ...]:
+    """Return the defaults of the arguments that a call of `relay.grad(f)`, or of another transform
+    that takes the arguments of `f`, leaves out."""
+    made, given = node.func, len(node.args)
+    intrinsic = called_meaning(cx, made)
+    if not isinstance(made, ast.Call) or not isinstance(intrinsic, Intrinsic) or not made.args:
+        return ()
+    if intrinsic is Intrinsic.WITH_PARAMS:
+        return defaults_after(cx, made.args[0], given - 1)
+    rule = RULES.get(intrinsic)
+    is_policy = intrinsic in (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST)
+    takes_others = rule is None or rule is Rule.VMAP or rule.takes_tangents
+    if takes_others and not is_policy:
+        return ()
+    return defaults_after(cx, made.args[0], given)
 
 
 def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:

@@ -24,6 +24,7 @@ from ...ir.traverse import Steps, let, run
 from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import static_argument
 from ..calls.functions import (
+    defaults_after,
     explicit_parts,
     model_operand,
     named_implicits,
@@ -220,10 +221,12 @@ def _in_models_of(
         span = cx.span(node)
         transform = Transform(rule, made.function, options, span=span)
         args = yield operands(cx, bound["f"], given.elts, made.passed)
+        args += defaults_after(cx, bound["f"], len(given.elts))
         return (yield _applied(cx, transform, (*(m.params for m in models), *args), bound))
     function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts, elements_of(named))
-    args = yield operands(cx, bound["f"], given.elts)
     span = cx.span(node)
+    args = yield operands(cx, bound["f"], given.elts)
+    args += defaults_after(cx, bound["f"], len(given.elts))
     transform = Transform(rule, function, Differentiation(wrt, single, has_aux), span=span)
     return (yield _applied(cx, transform, (*hidden, *args), bound))
 

@@ -17,7 +17,7 @@ from ...ir.traverse import Steps, let, run
 from ...ir.types import TypeVar
 from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import static_argument
-from ..calls.functions import explicit_parts, parameter_names
+from ..calls.functions import defaults_of, explicit_parts, parameter_names
 from ..calls.mentions import implicit_values
 from ..calls.passed_models import model_named
 from ..names.static import static_meaning
@@ -199,7 +199,7 @@ def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | No
     if static_meaning(cx, value.func) is not Intrinsic.WITH_PARAMS:
         return None
     names = parameter_names(cx, value.args[0]) or ()
-    return LocalFunction(name, ("params", *names), {}, None)
+    return LocalFunction(name, ("params", *names), defaults_of(cx, value.args[0]), None)
 
 
 def model_attribute(cx: Context, node: ast.Attribute, name: str, model: Instance) -> Expr:
