@@ -98,7 +98,7 @@ def test_a_partial_match_need_not_be_complete_and_fails_where_it_stands() -> Non
             "match (%x) { Box(_) => 1, _ => 2 }",
             "%x: List[int64]",
             "this pattern cannot match the value",
-            "this matches a `Box`, the value is list[Int]",
+            "this matches a `Box`, the value is List[Int]",
         ),
         (
             "match (%x) { Cons(True, _) => 1, _ => 2 }",
