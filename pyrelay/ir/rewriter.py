@@ -54,6 +54,11 @@ class Rewriter:
     def splice(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         """Add the bindings of a body to `code`; return what ends it."""
         blocks, end = spine(expr)
+        yield self.blocks(blocks, code)
+        return (yield self.node(end, code))
+
+    def blocks(self, blocks: Sequence[LetBlock], code: BlockBuilder) -> Steps[None]:
+        """Add what becomes of the bindings of blocks to `code`."""
         outside = code.flavour
         for block in blocks:
             if block.flavour is Flavour.REC:
@@ -63,7 +68,6 @@ class Rewriter:
             for binding in block.bindings:
                 yield self.binding(binding, code)
         code.flavour = outside
-        return (yield self.node(end, code))
 
     def recursive(self, block: LetBlock, code: BlockBuilder) -> Steps[None]:
         """Add a block of recursive functions to `code`."""

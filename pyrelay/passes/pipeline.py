@@ -30,6 +30,7 @@ from .rewrites.merge_slices import MergeSlices
 from .rewrites.narrow_places import NarrowPlaces
 from .rewrites.peepholes import PoolFirst, TorchPeepholes
 from .rewrites.row_gradients import GatherRows
+from .rewrites.unroll import UnrollLoops
 from .simplify.cse import ShareSubexpressions
 from .simplify.dce import RemoveDead
 from .simplify.fold import Fold
@@ -44,6 +45,8 @@ LAID: Final = Phase("anf", (*ANF.passes[:-1], ConvertLayout(), ANF.passes[-1]))
 """With convolutions in the layout NHWC, where the option `layout` asks for it."""
 MERGED: Final = Phase("merged", (MergeSlices(),))
 """For torch alone: a call costs it more than the slice does, and kernels read slices in place."""
+UNROLLED: Final = Phase("unrolled", (UnrollLoops(),))
+"""For kernels alone: a call of torch ends where it does, in a round or out of one."""
 GRAD: Final = Phase(
     "grad",
     # Gradients make functions over every type that they meet, empty ones included.
@@ -82,7 +85,7 @@ def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
         NarrowPlaces(),
         GroupByEffect(),
     )
-    return (*EVALUATED, Phase("simplified", (*steps, *_factored(gradients))))
+    return (TYPED, ANF, UNROLLED, GRAD, Phase("simplified", (*steps, *_factored(gradients))))
 
 
 def called(gradients: tuple[int, ...] | None = None) -> Pipeline:

@@ -47,7 +47,7 @@ def inputs(op: Op, sample: Sample, seed: int = 0) -> list[torch.Tensor]:
         return args
     window = {name: sample.attrs[name] for name in ("kernel_size", "stride")}
     _, places = torch.nn.functional.max_pool2d_with_indices(args[1], **window)
-    return [*args[:2], places]
+    return [*args[:2], places.to(args[2].dtype)]
 
 
 def fused_result(
