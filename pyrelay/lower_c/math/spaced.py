@@ -48,7 +48,7 @@ def _strided_part(instance: Instance) -> str:
     even = ", ".join(str(2 * i) for i in range(instance.lanes))
     return f"""{head} {{
     if (__builtin_constant_p(stride) && stride == 2) {{
-        long count = 2 * n - 1;
+        long count = 2 * n - (n > 0);
         $F low = $load_part(p, count < $L ? count : $L);
         $F high = $load_part(p + $L, count > $L ? count - $L : 0);
 #ifdef __clang__
@@ -74,7 +74,7 @@ def _repeated_part(instance: Instance) -> str:
 #ifdef __clang__
 {by_lane}
 #else
-    $F few = $load_part(p, (first + n - 1) / count + 1);
+    $F few = $load_part(p, n > 0 ? (first + n - 1) / count + 1 : 0);
     return __builtin_shuffle(few, {_places(instance)});
 #endif
 }}"""
