@@ -49,6 +49,23 @@ def peer_chain(lib: Any, x: Any) -> Any:
 
 
 @relay
+def roots(x: Rows):
+    """Return square roots after ten rounds of Newton's method."""
+    y = x
+    for _ in range(10):
+        y = 0.5 * (y + x / y)
+    return y
+
+
+def peer_roots(lib: Any, x: Any) -> Any:
+    """Return the same."""
+    y = x
+    for _ in range(10):
+        y = 0.5 * (y + x / y)
+    return y
+
+
+@relay
 def tiny(x: Rows):
     """Return the result of fifty operators."""
     for _ in relay.layers(10):
@@ -209,6 +226,10 @@ def _one(*shape: int) -> Any:
     return lambda: (_random(*shape),)
 
 
+def _positive(*shape: int) -> Any:
+    return lambda: (torch.rand(*shape) + 0.5,)
+
+
 def _layer(n: int, m: int, k: int) -> Any:
     return lambda: (_random(n, k), _random(m, k) / k**0.5, _random(m))
 
@@ -216,6 +237,7 @@ def _layer(n: int, m: int, k: int) -> Any:
 CASES: Final[tuple[Case, ...]] = (
     Calling("chain of 20, 4096x1024", chain, peer_chain, Work(args=_one(4096, 1024), limit=20)),
     Calling("chain of 20, 1023x517", chain, peer_chain, Work(args=_one(1023, 517))),
+    Calling("ten rounds of Newton, 1024x1024", roots, peer_roots, Work(args=_positive(1024, 1024))),
     Calling(
         "chain of 20, float64, 1024x512",
         chain64,
