@@ -27,6 +27,7 @@ from ..blocks.nested_items import changes_own, is_nested, nested_item
 from ..blocks.optional_parts import inner_displays
 from ..blocks.subscripts import copied, fixed, read_place
 from ..blocks.targets import bind_target, item_of, owned_value, refuse_field, set_item
+from ..calls.mentions import unit
 from ..calls.passed_models import known_of, list_of, note_known
 from ..models.creation import created, created_place
 from ..models.listed_models import model_value
@@ -196,6 +197,15 @@ def _model_of(cx: Context, value: ast.expr) -> Bound | None:
     return None if model is None else Bound(model=model, places=(created_place(cx, value),))
 
 
+def _value_for(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> Steps[Expr]:
+    """Translate one of several values that are assigned at once."""
+    if not isinstance(target, ast.Name):
+        return (yield cx.expression(value))
+    if target.id in cx.grown:
+        return (yield grown_list(cx, target, value, code))
+    return unit(cx.span(value)) if makes_optimizer(cx, value) else (yield cx.expression(value))
+
+
 def _assign_each(
     cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: Code
 ) -> Steps[None]:
@@ -204,10 +214,7 @@ def _assign_each(
     records: list[Bound | None] = []
     found: list[Expr] = []
     for target, value in zip(targets, values, strict=True):
-        if isinstance(target, ast.Name) and target.id in cx.grown:
-            expr = yield grown_list(cx, target, value, code)
-        else:
-            expr = yield cx.expression(value)
+        expr = yield _value_for(cx, target, value, code)
         record = record_at(cx, value, expr)
         records.append(None if record is None else Bound(record=record))
         hint = target.id if isinstance(target, ast.Name) else "value"
@@ -221,7 +228,7 @@ def _assign_each(
     for target, value, expr, record in zip(targets, values, found, records, strict=True):
         if isinstance(target, ast.Name) and target.id in cx.grown:
             bind_grown(cx, target, value, expr, code)
-        elif isinstance(target, ast.Name) and is_none(value):
+        elif isinstance(target, ast.Name) and (is_none(value) or makes_optimizer(cx, value)):
             yield _assign_name(cx, target, value, code)
         else:
             yield bind_target(cx, target, expr, code)

@@ -208,6 +208,26 @@ def test_two_models_have_an_optimizer_each_or_share_one() -> None:
     assert_same(b, torch_steps("adam", 10))
 
 
+def test_two_optimizers_are_named_in_one_assignment() -> None:
+    @relay
+    def both(
+        a: Model[perceptron],
+        b: Model[perceptron],
+        x: Tensor[Float, (N, 4)],
+        y: Tensor[Int, (N,)],
+    ):
+        first, rate, second = relay.optim.adam(0.1), 0.1, relay.optim.sgd(0.1, 0.9)
+        for _ in range(10):
+            relay.update_model_params(a, relay.grad(a, loss, (x, y)), optimizer=first)
+            relay.update_model_params(b, relay.grad(b, loss, (x, y)), optimizer=second)
+        return rate
+
+    a, b = new_model(), new_model()
+    both(a, b, X, Y)
+    assert_same(a, torch_steps("adam", 10))
+    assert_same(b, torch_steps("momentum", 10))
+
+
 def test_a_program_makes_model_and_optimizer_and_exports() -> None:
     @relay
     def fit(x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)], steps: Int):
