@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 
@@ -21,6 +21,7 @@ from .ir.module import Module
 from .ir.op import Op
 from .ir.transforms import Axes
 from .ir.types import DType
+from .lazy import LazyModule
 from .lower_torch.constants import torch_dtype
 from .prelude.values import List
 from .runtime.border.autograd import unrecorded
@@ -43,20 +44,24 @@ from .runtime.calls.programs import eval_program
 from .runtime.calls.specialised import Specialised
 from .runtime.calls.specialised import specialise as specialised
 from .runtime.calls.specialised_of_models import SpecialisedOfModels
-from .runtime.interop.export import Exported, load_bytes
 from .runtime.models.bound import PureFunction, place_of, runner_of
 from .runtime.models.create import create
 from .runtime.models.model import Model
 from .runtime.models.optim import Optimizer, descend
 from .runtime.models.records import Grads, Params
-from .runtime.texts.text_module import ModuleFunction, RelayModule
-from .runtime.texts.text_module import parse as parse
 from .runtime.values.constant import const as const
 from .runtime.values.structure import map_tensors, tensors
 from .runtime.values.text import describe
 from .translate.models.axes import is_axes
 from .translate.source.definition import meaning
 from .translate.source.unions import is_data_class
+
+if TYPE_CHECKING:
+    from .runtime.interop import export
+    from .runtime.texts import text_module
+else:
+    export = LazyModule("pyrelay.runtime.interop.export")
+    text_module = LazyModule("pyrelay.runtime.texts.text_module")
 
 Models = Model | Sequence[Model]
 Wrt = str | tuple[str, ...] | None
@@ -133,7 +138,7 @@ def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
     The function is mapped as a program, as `jax.vmap` and `torch.func.vmap` map it: one call of
     each operator serves all elements. Raises CheckError.
     """
-    if not isinstance(f, ModuleFunction | Specialised | PureFunction):
+    if not isinstance(f, text_module.ModuleFunction | Specialised | PureFunction):
         runner_of(f, "relay.vmap")
     for name, value in (("in_axes", in_axes), ("out_axes", out_axes)):
         if not is_axes(value):
@@ -216,7 +221,7 @@ def specialise(
     Raises CheckError for a name that is no parameter and for what cannot be fixed, RunError
     for a value of another type.
     """
-    if isinstance(f, ModuleFunction | Specialised):
+    if isinstance(f, text_module.ModuleFunction | Specialised):
         return f.with_fixed(static, fast_math=fast_math)
     runner_of(f, "relay.specialise")
     return specialised(f.__relay__, static, f.specialised, fast_math=fast_math)
@@ -242,7 +247,7 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
     options = Differentiation(single=names is None or isinstance(wrt, str), has_aux=has_aux)
     if isinstance(f, PureFunction):
         return f.transformed(rule, options)
-    if not isinstance(f, ModuleFunction | Specialised):
+    if not isinstance(f, text_module.ModuleFunction | Specialised):
         runner_of(f, f"relay.{rule.value}")
     return f.transformed(rule, options, names)
 
@@ -250,7 +255,7 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
 def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
     """Return whether a transform is asked for in parameters of models. Raises RunError where a
     definition stands for one."""
-    if isinstance(f, Exported):
+    if isinstance(f, export.Exported):
         what, way = f"relay.{rule.value} takes a model", "differentiate the model it was made of"
         raise RunError(NotAModel(what, "an exported one, whose weights are fixed", way))
     if isinstance(f, RelayModel) and rest and not isinstance(rest[0], str | tuple):
@@ -408,16 +413,16 @@ def with_params(f: Any) -> Any:
     return PureFunction(f)
 
 
-def export_model(model: Model) -> Exported:
+def export_model(model: Model) -> export.Exported:
     """Return the model as a plain callable in eval mode over a frozen copy of its weights. Raises
     RunError."""
     expect_model(model, "relay.export_model")
-    return Exported.of(model, eval_program(model.blueprint))
+    return export.Exported.of(model, eval_program(model.blueprint))
 
 
 def load_model(
     path: str | Path, *, device: str | torch.device | None = None, operators: Sequence[Any] = ()
-) -> Exported:
+) -> export.Exported:
     """Return the model that `export_model(...).save(path)` wrote, as the same callable.
 
     Needs neither the source nor its packages, and runs no code of the file. `operators` are those
@@ -426,12 +431,20 @@ def load_model(
     """
     where = device if device is not None else current().device
     own = {op.name: op for op in map(meaning, operators) if isinstance(op, Op)}
-    return load_bytes(Path(path).read_bytes(), str(path), device_named(where or "cpu"), own)
+    return export.load_bytes(Path(path).read_bytes(), str(path), device_named(where or "cpu"), own)
 
 
-def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:
+def parse(source: str | Path, name: str = "<text>") -> text_module.RelayModule:
+    """Return the module of a text, whose functions run; see `text_module.parse`. Raises
+    CheckError."""
+    return text_module.parse(source, name)
+
+
+def function(
+    module: text_module.RelayModule | Module, name: str = "main"
+) -> text_module.ModuleFunction:
     """Return a function of a module that was parsed or built, to be called. Raises KeyError."""
-    return (RelayModule(module) if isinstance(module, Module) else module)[name]
+    return (text_module.RelayModule(module) if isinstance(module, Module) else module)[name]
 
 
 def stop_gradient(x: Any) -> Any:

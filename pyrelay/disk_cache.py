@@ -76,6 +76,10 @@ class DiskCache:
         _touch(path)
         return content
 
+    def has(self, key: str) -> bool:
+        """Return whether there is an entry for a key, which may be damaged."""
+        return current().cache and self._place(key).exists()
+
     def keep(self, key: str, content: bytes) -> None:
         """Keep the content of a key, where files can be written at all."""
         if not current().cache:

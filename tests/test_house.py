@@ -191,6 +191,37 @@ def test_importing_pyrelay_is_little_work() -> None:
 CLOCKS = {"perf_counter", "process_time", "monotonic", "time.time", "timeit"}
 
 
+def test_lazy_modules_are_those_that_type_checkers_see() -> None:
+    """Each `LazyModule` has the name of the module that the block for type checkers imports."""
+    found = 0
+    for path in SOURCES:
+        if "LazyModule(" not in text_of(path) or path.stem == "lazy":
+            continue
+        for block in (n for n in tree_of(path).body if isinstance(n, ast.If) and n.orelse):
+            package = ".".join(path.relative_to(ROOT).parts[:-1])
+            seen = {
+                alias.asname or alias.name: _imported(package, node, alias.name)
+                for node in block.body
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+            }
+            for node in block.orelse:
+                match node:
+                    case ast.Assign([ast.Name(name)], ast.Call(ast.Name("LazyModule"), [module])):
+                        assert seen[name] == ast.literal_eval(module), (path, name)
+                        importlib.import_module(seen[name])
+                        found += 1
+                    case _:
+                        pass
+    assert found > 15
+
+
+def _imported(package: str, node: ast.ImportFrom, name: str) -> str:
+    levels = package.split(".")
+    base = levels[: len(levels) - node.level + 1]
+    return ".".join([*base, *([node.module] if node.module else []), name])
+
+
 def test_no_test_reads_a_clock() -> None:
     # A busy machine would fail it. Work is counted (tests/steps.py); times are for benchmarks.
     tests = [p for p in (ROOT / "tests").rglob("test_*.py") if p.name != "test_house.py"]

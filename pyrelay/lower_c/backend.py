@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ..ir.expr import type_of
 from ..ir.types import SizeType, TupleType
@@ -17,25 +17,36 @@ from ..kernels.backend import (
     Run,
 )
 from ..kernels.calling import Form, Layout, NoKernel
-from ..kernels.fusion.own_calls import OwnCalls
-from ..kernels.fusion.segments import Segments
 from ..kernels.tape import KernelStep, Tape
+from ..lazy import LazyModule, LazySequence
 from .building import CannotBuild, find_compiler
-from .functions import function_findings, function_run, function_text
-from .launching import RegionCall, notes_of
-from .math import host_target
+from .candidates import is_candidate
+from .launching.region import RegionCall
 from .policy import Policy
-from .products import has_code
-from .text import lower
-from .text.region import region_text
+
+if TYPE_CHECKING:
+    from ..kernels.fusion import own_calls, segments
+    from . import functions as in_c
+    from . import math, products, text
+    from .launching import routes
+    from .text import region as regions
+else:
+    own_calls = LazyModule("pyrelay.kernels.fusion.own_calls")
+    segments = LazyModule("pyrelay.kernels.fusion.segments")
+    math = LazyModule("pyrelay.lower_c.math")
+    products = LazyModule("pyrelay.lower_c.products")
+    in_c = LazyModule("pyrelay.lower_c.functions")
+    text = LazyModule("pyrelay.lower_c.text")
+    routes = LazyModule("pyrelay.lower_c.launching.routes")
+    regions = LazyModule("pyrelay.lower_c.text.region")
 
 
 @final
 class CBackend(Backend):
     """Generates C of kernels and whole regions, and builds it with the compiler of the machine."""
 
-    cuts = (OwnCalls(has_code),)
-    passes = (Segments(),)
+    cuts = LazySequence(lambda: (own_calls.OwnCalls(products.has_code),))
+    passes = LazySequence(lambda: (segments.Segments(),))
     name = "c"
     description = "C runs its kernels, and functions that loop over numbers and tensors"
 
@@ -83,7 +94,7 @@ class CBackend(Backend):
     def text(self, kernel: KernelFunction) -> str:
         """Return the C text of a kernel for operands that lie row by row, or why there is none."""
         try:
-            made = lower(kernel.group, _contiguous(kernel), host_target())
+            made = text.lower(kernel.group, _contiguous(kernel), math.host_target())
             return "\n".join(k.text for k in made)
         except NoKernel as error:
             return f"// {kernel.name} runs as calls of torch: {error}\n"
@@ -96,16 +107,16 @@ class CBackend(Backend):
             return ""
         steps = enumerate(tape.steps)
         own = {n: _contiguous(kernels[s.name]) for n, s in steps if isinstance(s, KernelStep)}
-        text = region_text(tape, kernels, own, host_target())
+        text = regions.region_text(tape, kernels, own, math.host_target())
         return f"// {region.name}\n{text.own}" if text.pieces else ""
 
     def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
         """Yield which kernels run as calls of torch, and what multiplies matrices in others."""
         for kernel in kernels:
-            for note in notes_of(kernel):
+            for note in routes.notes_of(kernel):
                 yield Finding("products of matrices", kernel.name, note)
             try:
-                lower(kernel.group, _contiguous(kernel), host_target())
+                text.lower(kernel.group, _contiguous(kernel), math.host_target())
             except NoKernel as error:
                 yield Finding("kernels that run as calls of torch", kernel.name, str(error))
 
@@ -117,15 +128,15 @@ class CBackend(Backend):
         fallback: Run,
     ) -> Run:
         """Return a function over numbers and tensors that loops or recurses as C."""
-        return function_run(function, fallback)
+        return in_c.FunctionCall(function, fallback) if is_candidate(function) else fallback
 
     def function_text(self, function: ProgramFunction) -> str:
         """Return the C of a function, and of what it calls; empty if its host code runs."""
-        return function_text(function)
+        return in_c.function_text(function)
 
     def function_findings(self, functions: Iterable[ProgramFunction]) -> Iterator[Finding]:
         """Yield which functions C runs whole, and why it does not run those that loop."""
-        for name, why in function_findings(functions):
+        for name, why in in_c.function_findings(functions):
             if why is None:
                 yield Finding("functions that C runs whole", name, "with what it calls")
             else:
@@ -138,7 +149,7 @@ class CBackend(Backend):
             yield "C compiler", compiler.version.partition("\n")[0]
         except CannotBuild as error:
             yield "C compiler", str(error)
-        yield "vectors", host_target().name
+        yield "vectors", math.host_target().name
 
 
 def _alone(kernel: KernelFunction) -> Tape:

@@ -69,7 +69,10 @@ class KeptModules:
     def find(self, phases: Pipeline) -> tuple[Module, Stage] | None:
         """Return the module behind some phases, and its stage; None where it was not kept."""
         key = self._key(phases)
-        content = None if key is None else PROGRAMS.find(key)
+        return None if key is None else self._read(key)
+
+    def _read(self, key: str) -> tuple[Module, Stage] | None:
+        content = PROGRAMS.find(key)
         if content is None:
             return None
         stage, _, text = content.decode().partition("\n")
@@ -78,6 +81,19 @@ class KeptModules:
         except CheckError:
             return None
         return (module, Stage(stage)) if isinstance(module, Module) else None
+
+    def behind(self, target: str) -> Module | None:
+        """Return the module behind the pipeline that was named so; None where it was not kept."""
+        key = None if self._start is None else PROGRAMS.find(self._named(target))
+        found = None if key is None else self._read(key.decode())
+        return None if found is None else found[0]
+
+    def name(self, target: str, phases: Pipeline) -> None:
+        """Name the pipeline that leads to a target, so that the module behind it is found without
+        it, if that was kept."""
+        key = self._key(phases)
+        if key is not None and PROGRAMS.has(key):
+            PROGRAMS.keep(self._named(target), key.encode())
 
     def holds(self, module: Module) -> bool:
         """Return whether all attributes of a module are kept with it."""
@@ -97,6 +113,9 @@ class KeptModules:
         if self._start is None or None in passes:
             return None
         return json.dumps([*self._head, passes, self._start])
+
+    def _named(self, target: str) -> str:
+        return json.dumps([*self._head, "target", target, self._start])
 
     @cached_property
     def _start(self) -> str | None:

@@ -5,23 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...ir.expr import type_of
-from ...kernels.backend import ProgramFunction, Run
+from ...kernels.backend import ProgramFunction
 from ...kernels.function_plan import FunctionPlan
+from ..candidates import is_worth_it
 from .c_types import NotInC
-from .call import FunctionCall
-from .program import c_text, is_plain, is_worth_it
-
-
-def function_run(function: ProgramFunction, fallback: Run) -> Run:
-    """Return the executor of a function: C, if it loops or recurses over numbers and tensors, else
-    the fallback."""
-    own = function.function
-    assert own.result is not None
-    types = [*(type_of(p) for p in own.params), own.result]
-    if not all(map(is_plain, types)) or not is_worth_it(function.module, function.name):
-        return fallback
-    return FunctionCall(function, fallback)
+from .program import c_text
 
 
 def function_findings(functions: Iterable[ProgramFunction]) -> Iterator[tuple[str, str | None]]:

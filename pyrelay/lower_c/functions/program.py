@@ -12,7 +12,7 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Var, type_of
 from ...ir.module import Module
 from ...ir.traverse import post_order
-from ...ir.types import SizeType, TensorType, TupleType, Type, show
+from ...ir.types import TensorType, Type, show
 from ...kernels.backend import KernelFunction
 from ...kernels.function_plan import FunctionPlan, Planned
 from ...kernels.fusion.segments import CALLS
@@ -22,6 +22,7 @@ from ...passes.closures import NotFirstOrder, first_order
 from ...passes.simplify.dce import remove_dead
 from ...passes.simplify.fold import fold
 from ...passes.simplify.inline import inline_calls
+from ..candidates import graph_of, is_plain
 from ..text import USE_LIBRARY, Kernel, Parts, Route
 from .c_types import CTypes, NotInC, cell_of, leaves_of, number_dtype
 from .escapes import Escapes
@@ -90,40 +91,12 @@ def c_text(module: Module, entry: str) -> CText:
     return _Program(plan, outlined.groups).text()
 
 
-def is_worth_it(module: Module, entry: str) -> bool:
-    """Return whether a function loops or recurses, itself or in what it calls: any other is done
-    before C would be called."""
-    plan = FunctionPlan(module, entry)
-    graph = _graph(plan)
-    own = {planned for planned, called in graph.items() if planned in called}
-    groups = components(graph)
-    return (
-        bool(own) or any(p.has_jumps for p in plan.functions()) or any(len(g) > 1 for g in groups)
-    )
-
-
 def _is_first_order(planned: Planned) -> bool:
     """Return whether a function is for values of one type, calls known functions alone, and stands
     in place if it is local."""
     is_monomorphic = all(isinstance(p, DimVar) for p in planned.function.type_params)
     has_place = planned.owner is None or planned.place is not None
     return is_monomorphic and has_place and not planned.calls_unknown
-
-
-def is_plain(ty: Type) -> bool:
-    """Return whether a value is passed between C and Python: numbers, tensors, tuples of them."""
-    if isinstance(ty, TupleType):
-        return all(map(is_plain, ty.fields))
-    return isinstance(ty, TensorType | SizeType)
-
-
-def _graph(plan: FunctionPlan) -> Mapping[Planned, tuple[Planned, ...]]:
-    """Return which units call which."""
-    found: dict[Planned, dict[Planned, None]] = {p: {} for p in plan.functions() if p.place is None}
-    for planned in found:
-        for site in planned.sites:
-            found[plan.unit_of(site.caller)][planned] = None
-    return {p: tuple(called) for p, called in found.items()}
 
 
 @final
@@ -145,7 +118,7 @@ class _Program:
         self.has_tensors: Final = any(is_tensor(type_of(n)) for n in nodes)
         for planned in units:
             self._names[planned] = f"f_{self._taken.fresh(planned.name)}"
-        groups = components(_graph(self._plan))
+        groups = components(graph_of(self._plan))
         self._groups: Final = {p: n for n, group in enumerate(groups) for p in group}
         self._deep: Final = self._find_deep()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...config import may_compile
 from ...ir.types import Type
@@ -17,12 +17,17 @@ from ...kernels.backend import KernelFunction
 from ...kernels.calling import Layout
 from ...kernels.operands import key_of, tensors_in
 from ...kernels.tape import Tape
+from ...lazy import LazyModule
 from ..building import Library
 from ..policy import Policy
-from ..text.region import RegionText
-from .code import call_of
 from .frames import is_plain
-from .prepare import Built, prepare
+
+if TYPE_CHECKING:
+    from ..text.region import RegionText
+    from . import code, prepare
+else:
+    code = LazyModule("pyrelay.lower_c.launching.code")
+    prepare = LazyModule("pyrelay.lower_c.launching.prepare")
 
 _MOST_SHAPES: Final = 256
 """A region keeps what follows from so many combinations of shapes and strides at most."""
@@ -105,10 +110,10 @@ class RegionCall:
         return call(*args)
 
     def _prepared(self, args: Sequence[Any]) -> Callee:
-        built = Built(self._name, self._tape, self._kernels, self._built)
-        prepared = prepare(built, args)
+        built = prepare.Built(self._name, self._tape, self._kernels, self._built)
+        prepared = prepare.prepare(built, args)
         if prepared is None:
             return self._plain
-        return call_of(
+        return code.call_of(
             prepared, self._tape, args, self._callee, self._plain, self._looked_up, self._written
         )

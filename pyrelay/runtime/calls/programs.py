@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...diagnostics.diagnostic import CheckError
-from ...infer import find_mistakes
+from ...lazy import LazyModule
 from ...passes.ranks import Ranks, at_ranks
 from ...translate.program.described import Described
 from ...translate.program.models import ModelSpec
@@ -20,10 +20,16 @@ from ..border.places import parameters_of
 from ..compile.program import Program
 from ..entries.call_signature import Interface
 from ..entries.open_program import EvalProgram, OpenProgram, ranks_shown
-from ..interop.export import Exported
 from ..models.model_io import Arguments
 from ..models.model_layout import Blueprint
 from ..values.representation import TAGGED, UserData
+
+if TYPE_CHECKING:
+    from ... import infer
+    from ..interop import export
+else:
+    infer = LazyModule("pyrelay.infer")
+    export = LazyModule("pyrelay.runtime.interop.export")
 
 
 def translated(
@@ -39,7 +45,7 @@ def translated(
     try:
         return translate(function, statics, implicit, models, varying, types or {})
     except TranslationError as error:
-        raise CheckError(*error.diagnostics, *find_mistakes(error.module)) from None
+        raise CheckError(*error.diagnostics, *infer.find_mistakes(error.module)) from None
 
 
 def program_of(translation: Translation) -> Program:
@@ -80,6 +86,8 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
     return EvalProgram(interface, program, parameters, head, opened)
 
 
-def exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
+def exporter(spec: ModelSpec) -> Callable[[Any], export.Exported]:
     """Return the function that makes a callable of an exported model in a program."""
-    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *TAGGED.fields(data))
+    return lambda data: export.Exported.of_values(
+        eval_program(Blueprint(spec)), *TAGGED.fields(data)
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
 
@@ -19,10 +19,10 @@ from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.misspelt import did_you_mean
 from ...garbage import uncollected
-from ...infer import infer
 from ...ir.expr import Batching, Differentiation, Function, Rule
 from ...ir.op import Op
 from ...ir.types import TupleType
+from ...lazy import LazyModule
 from ...notices import compiling
 from ...translate.source.definition import (
     Definition,
@@ -38,8 +38,8 @@ from ..border.fast_flatten import Reader, leaf_reader
 from ..border.places import parameters_of
 from ..border.value_types import type_vars_of
 from ..compile.derived import pullback_of
+from ..compile.inspected import Inspected
 from ..compile.program import Program
-from ..compile.show import Inspected
 from ..entries.entry import Entry
 from ..models.model import Model
 from ..models.model_io import Arguments, Models, ParameterSource, host_values
@@ -64,6 +64,11 @@ from .models_in_front import (
 )
 from .parameters import Parameters, signature_of
 from .programs import at, exporter, program_of, shown_at, translated
+
+if TYPE_CHECKING:
+    from ... import infer
+else:
+    infer = LazyModule("pyrelay.infer")
 
 _OF_MODELS: Final = (Model, TensorRecord, Models)
 
@@ -399,7 +404,7 @@ class Runner(Inspected):
         is_open = self._describer.type_vars and isinstance(self._function, DerivedFunction)
         program = program_of(translated(self._base, {}, [], [])) if is_open else self.program
         if strict:
-            infer(program.translated, strict=True)
+            infer.infer(program.translated, strict=True)
         return _checked(program)
 
     def check_with(self, models: Sequence[ParameterSource]) -> Report:

@@ -36,8 +36,8 @@ from ...translate.source.unions import is_data_class
 from ...translate.types.number_places import Numbers
 from ..border.places import Parameter
 from ..compile.derived import derive, pullback_of
+from ..compile.inspected import Inspected
 from ..compile.program import Program
-from ..compile.show import Inspected
 from ..entries.entry import Entry
 from ..values.constant import constant_of
 from ..values.representation import Instances, UserData

@@ -11,8 +11,8 @@ from ...diagnostics.diagnostic import CheckError, Report
 from ...ir.expr import Rule
 from ...ir.transforms import Options
 from ...translate.source.definition import Definition, DerivedFunction, bottom, signature_of
+from ..compile.inspected import Inspected
 from ..compile.program import Program
-from ..compile.show import Inspected
 from .fixing import Fixing
 from .runner import Runner
 

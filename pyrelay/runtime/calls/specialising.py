@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
@@ -17,18 +17,24 @@ from ...ir.expr import Call as CallExpr
 from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.traverse import let
-from ...passes.partial_eval import partially_evaluated
+from ...lazy import LazyModule
 from ...translate.translator import Translation
 from ...translate.types.annotation import type_names
 from ..border.arguments import bound
 from ..border.binder import Binder
 from ..border.places import Parameter, parameters_of
 from ..border.schema import Schema
-from ..compile.evaluator import evaluate
 from ..compile.program import Program
 from ..values.representation import UserData
 from .fixed_values import Fixed
 from .programs import program_of
+
+if TYPE_CHECKING:
+    from ...passes.partial_eval import partial_eval
+    from ..compile import evaluator
+else:
+    partial_eval = LazyModule("pyrelay.passes.partial_eval.partial_eval")
+    evaluator = LazyModule("pyrelay.runtime.compile.evaluator")
 
 Left: TypeAlias = tuple[Module, str, UserData, Mapping[Var, torch.Tensor]]
 """A residual program: its module and entry, the users' data in it, and the tensors that stay
@@ -83,11 +89,11 @@ def residual_at(
     kept = tuple(p for p in base.type_params if p in left_names)
     made = Function((*params, *fixed.tensors), body, None, kept, entry, span=span)
     whole = Program(module.with_functions({entry: made}), entry, data).derived
-    left = partially_evaluated(whole, entry, _value, fast_math=fast_math)
+    left = partial_eval.partially_evaluated(whole, entry, _value, fast_math=fast_math)
     known = {n: v for n, v in data.representations.items() if n in left.adts}
     used = UserData(known, {n: v for n, v in data.numbers.items() if n in left.adts})
     return left, entry, used, fixed.tensors
 
 
 def _value(module: Module, entry: str) -> Any:
-    return evaluate(module, entry, (), dispatched=False)
+    return evaluator.evaluate(module, entry, (), dispatched=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...ir.derived_types.differentiable import is_differentiable
 from ...ir.expr import (
@@ -30,8 +31,13 @@ from ...ir.module import Module
 from ...ir.op import Effect, Op
 from ...ir.traverse import let, post_order
 from ...ir.types import UNKNOWN, TupleType
-from ...passes.simplify.promote_refs import promote_refs
+from ...lazy import LazyModule
 from .program import Program
+
+if TYPE_CHECKING:
+    from ...passes.simplify import promote_refs
+else:
+    promote_refs = LazyModule("pyrelay.passes.simplify.promote_refs")
 
 
 def derive(
@@ -140,7 +146,7 @@ def gradient_of(program: Program) -> Program:
 def may_run_again(module: Module) -> bool:
     """Return whether a program in A-normal form does the same when it runs once more: it writes to
     no cell that it has not made itself, and prints and reads nothing."""
-    for function in promote_refs(module).functions.values():
+    for function in promote_refs.promote_refs(module).functions.values():
         for node in post_order(function.body):
             match node:
                 case RefWrite():

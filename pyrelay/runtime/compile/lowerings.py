@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...config import current
 from ...diagnostics.catalogue.run import NoKernels
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
 from ...kernels.backend import Backend, backends
-from ...kernels.pipeline import fused
+from ...lazy import LazyModule, LazySequence
 from ...lower_c.backend import CBackend
 from ...lower_c.building import can_build
 from ...lower_c.policy import Policy
 from ...lower_torch.backend import TorchRegions
-from ...lower_triton.backend import INTERPRETED, ON_GPU
-from ...passes.manager import Pipeline
-from ...passes.pipeline import DEBUGGED, EVALUATED, called
 from ..host import CompiledProgram
 
 if TYPE_CHECKING:
     import torch
 
-OWN_BACKENDS: Final[tuple[Backend, ...]] = (*(TorchRegions(), CBackend(), ON_GPU, INTERPRETED),)
+    from ...lower_triton import backend as triton
+else:
+    triton = LazyModule("pyrelay.lower_triton.backend")
+
+_PACKAGE: Final = f"{__name__.partition('.')[0]}."
+
+OWN_BACKENDS: Final[Sequence[Backend]] = LazySequence(
+    lambda: (TorchRegions(), CBackend(), triton.ON_GPU, triton.INTERPRETED)
+)
 """The backends of the package."""
 
 IN_C: Final[Backend] = CBackend(Policy.REPEATED)
@@ -97,17 +102,8 @@ def all_backends() -> dict[str, Backend]:
     return {**{b.name: b for b in OWN_BACKENDS}, **backends()}
 
 
-def pipeline_of(lowering: Lowering, gradients: tuple[int, ...] | None) -> Pipeline:
-    """Return the passes that a program goes through for a lowering. `gradients` leads to the
-    gradients in its result that may be pairs of factors; None if none may."""
-    match lowering:
-        case Plain.EVALUATOR:
-            return EVALUATED
-        case Plain.TORCH:
-            return called(gradients)
-        case Plain.DEBUGGER:
-            return DEBUGGED
-        case Backend():
-            return fused(lowering.passes, lowering.cuts, gradients)
-        case _:
-            assert_never(lowering)
+def name_of(lowering: Lowering) -> str | None:
+    """Return the name of a lowering of the package; None for a backend from outside."""
+    if isinstance(lowering, Plain):
+        return lowering.value
+    return lowering.name if type(lowering).__module__.startswith(_PACKAGE) else None

@@ -22,27 +22,24 @@ from ...dispatch.registry import REGISTRY, Table
 from ...dispatch.state import STATE, State
 from ...dispatch.view import NOTHING, Signature, View, calls_of, view_of
 from ...garbage import uncollected
-from ...infer import unreachable_cases
-from ...ir.expr import Function, function_type
+from ...ir.expr import Function, Match, function_type
 from ...ir.module import Module
+from ...ir.traverse import post_order
 from ...ir.types import FnType
 from ...ir.verify import Stage
 from ...kernels.backend import Backend
 from ...kernels.outlined import OUTLINED
-from ...kernels.pipeline import CUT, REGIONS
+from ...lazy import LazyModule
 from ...notices import compiling
 from ...operators.host.debugging import is_debugged
 from ...passes.base import Context
-from ...passes.insertion import INSERTIONS, with_inserted
+from ...passes.insertion import INSERTIONS
 from ...passes.kept import KeptModules
 from ...passes.manager import Manager, Pipeline, Ran, up_to
-from ...passes.normalise.flavours import is_closed
-from ...passes.pipeline import in_layout
 from ...passes.rewrites.low_rank_gradients import gives_fresh
 from ...text.printer import to_text
 from ..host import CompiledProgram, compile_module
 from ..values.representation import NO_DATA, UserData
-from .evaluator import evaluate
 from .kernels import Kernels
 from .lowerings import (
     EvaluatedProgram,
@@ -51,13 +48,21 @@ from .lowerings import (
     Plain,
     lowering_in_effect,
     lowering_on,
-    pipeline_of,
+    name_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from ...diagnostics.diagnostic import Diagnostic
+    from ...infer.explanations import cases
+    from ...passes.normalise import flavours
+    from . import evaluator, pipelines
+else:
+    cases = LazyModule("pyrelay.infer.explanations.cases")
+    flavours = LazyModule("pyrelay.passes.normalise.flavours")
+    evaluator = LazyModule("pyrelay.runtime.compile.evaluator")
+    pipelines = LazyModule("pyrelay.runtime.compile.pipelines")
 
 _LOGGER: Final = logging.getLogger("pyrelay.passes")
 _SHOWN: Final[dict[str | tuple[str, type[Warning], int], int]] = {}
@@ -90,6 +95,7 @@ class Program:
         self.entry: Final = entry
         self.gradients: Final = gradients
         self._compiled: Final[dict[tuple[Hashable, ...], Executable]] = {}
+        self._modules: Final[dict[Hashable, Module]] = {}
         self._views: Final = _Views(self)
         self._dumps: Final = count(1)
         self._passes: Final = Manager(
@@ -111,18 +117,12 @@ class Program:
 
     def pipeline(self, lowering: Lowering) -> Pipeline:
         """Return the passes that the program goes through for a lowering."""
-        phases = pipeline_of(lowering, self.gradients)
-        if lowering is not Plain.DEBUGGER:
-            phases = in_layout(phases, current().layout)
-        return with_inserted(phases)
+        return pipelines.pipeline_of(lowering, self.gradients)
 
     def at(self, phase: str) -> Module:
         """Return the program behind a phase of the pipeline that runs it under the options in
         effect; where that has no such phase, of the pipeline of kernels. Raises CheckError."""
-        phases = self.pipeline(self.lowering)
-        if not any(phase == p.name for p in phases):
-            return self._run(up_to(with_inserted(CUT), phase))
-        return self._run(up_to(phases, phase))
+        return self._passes.run(pipelines.pipeline_to(phase, self.lowering, self.gradients))
 
     @property
     def typed(self) -> Module:
@@ -142,7 +142,10 @@ class Program:
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings about what is valid in the program but cannot be intended."""
-        return tuple(problem.diagnostic() for problem in unreachable_cases(self.typed))
+        nodes = (n for f in self.typed.functions.values() for n in post_order(f))
+        if not any(isinstance(node, Match) for node in nodes):
+            return ()
+        return tuple(problem.diagnostic() for problem in cases.unreachable_cases(self.typed))
 
     def warn(self) -> None:
         """Issue the warnings as Python's own, at the user's lines; filters of the user decide what
@@ -164,32 +167,54 @@ class Program:
     @property
     def derived(self) -> Module:
         """The program with its transforms expanded, as the evaluator runs it. Raises CheckError."""
-        return self._run(self.pipeline(Plain.EVALUATOR))
+        return self._behind(Plain.EVALUATOR)
 
     @property
     def simplified(self) -> Module:
         """The program as host code that calls torch is made of it: as few calls as there can be;
         for a debugger it stays as it is written."""
-        return self._run(self.pipeline(Plain.DEBUGGER if self.is_debugged else Plain.TORCH))
+        return self._behind(Plain.DEBUGGER if self.is_debugged else Plain.TORCH)
 
     @property
     def regions(self) -> Module:
         """The program with its tensor code in kernels and regions."""
-        return self.at(REGIONS.name)
+        return self.at("regions")
 
     def launched(self, backend: Backend) -> Module:
         """Return the program as a backend runs it."""
-        return self._run(self.pipeline(backend))
+        return self._behind(backend)
 
     def cut(self, backend: Backend) -> Module:
         """Return the program with its tensor code in kernels and regions, as a backend cuts it."""
-        return self._run(up_to(self.pipeline(backend), REGIONS.name))
+        return self._behind(backend, "regions")
 
     def _until(self, phase: str) -> Module:
-        return self._run(up_to(self.pipeline(Plain.EVALUATOR), phase))
+        return self._behind(Plain.EVALUATOR, phase)
 
-    def _run(self, pipeline: Pipeline) -> Module:
-        return self._passes.run(pipeline)
+    def _behind(self, lowering: Lowering, phase: str | None = None) -> Module:
+        """Return the program behind the passes of a lowering, or those up to a phase. Where it is
+        found on disk, the passes are not even loaded."""
+        key = lowering, phase, current().layout, INSERTIONS.all
+        known = self._modules.get(key)
+        if known is None:
+            known = self._modules[key] = self._found_or_made(lowering, phase)
+        return known
+
+    def _found_or_made(self, lowering: Lowering, phase: str | None) -> Module:
+        store, name = self._store(), name_of(lowering)
+        if store is None or name is None:
+            return self._passes.run(self._passes_to(lowering, phase))
+        target = repr((name, phase, current().layout, self.gradients))
+        found = store.behind(target)
+        if found is None:
+            passes = self._passes_to(lowering, phase)
+            found = self._passes.run(passes)
+            store.name(target, passes)
+        return found
+
+    def _passes_to(self, lowering: Lowering, phase: str | None) -> Pipeline:
+        passes = self.pipeline(lowering)
+        return passes if phase is None else up_to(passes, phase)
 
     def _store(self) -> KeptModules | None:
         """Return the modules behind pipelines that are kept on disk; None where passes must run:
@@ -268,7 +293,7 @@ class Program:
         data = self.data.representations
         fresh = self._gives_fresh
         module, entry = self.simplified, self.entry
-        is_bare = fresh and is_closed(module, entry)
+        is_bare = fresh and flavours.is_closed(module, entry)
         return compile_module(
             module, entry, device, data, self.view, gives_fresh=fresh, is_bare=is_bare
         )
@@ -293,7 +318,7 @@ class Program:
 
     def _evaluate(self, args: Sequence[Any], device: torch.device) -> Any:
         known = self.data.representations
-        return evaluate(self.derived, self.entry, args, device, representations=known)
+        return evaluator.evaluate(self.derived, self.entry, args, device, representations=known)
 
 
 @final
@@ -349,4 +374,4 @@ class _Views:
 
 def _fold(module: Module, entry: str) -> Any:
     """Return the value of a closed function, for constant folding."""
-    return evaluate(module, entry, (), dispatched=False)
+    return evaluator.evaluate(module, entry, (), dispatched=False)

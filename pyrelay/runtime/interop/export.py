@@ -20,7 +20,7 @@ from ..border.autograd import with_tensors
 from ..border.devices import CPU
 from ..border.value_types import TypesOfValues, definitions_in
 from ..compile.derived import pullback_of
-from ..compile.show import type_text
+from ..compile.inspected import type_text
 from ..entries.entry import Entry
 from ..entries.open_program import EvalProgram, OpenProgram, RankReader
 from ..values.representation import Instances

@@ -43,8 +43,8 @@ from ..calls.compiled import CacheInfo
 from ..calls.describing import may_join
 from ..calls.specialised import Specialised, residual_of, signature_by_names, with_fixed
 from ..compile.derived import derive, pullback_of
+from ..compile.inspected import Inspected
 from ..compile.program import Program
-from ..compile.show import Inspected
 from ..entries.entry import Entry
 from ..entries.open_program import OpenProgram, RankReader
 from ..values.representation import UserData

@@ -29,7 +29,7 @@ from pyrelay.passes.manager import Manager, Phase, Pipeline, Ran, up_to
 from pyrelay.passes.pipeline import called, fusible
 from pyrelay.runtime.calls.function import RelayFunction
 from pyrelay.runtime.compile.kernels import Kernels
-from pyrelay.runtime.compile.lowerings import pipeline_of
+from pyrelay.runtime.compile.pipelines import pipeline_of
 from pyrelay.text.json import to_json
 from pyrelay.text.parser import parse_module
 
