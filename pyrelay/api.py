@@ -28,7 +28,7 @@ from .runtime.border.autograd import unrecorded
 from .runtime.border.devices import device_named
 from .runtime.border.results import ref as ref
 from .runtime.calls.api_checks import (
-    are_names,
+    Wrt,
     directions_of,
     expect_fitting,
     expect_gradients,
@@ -38,6 +38,7 @@ from .runtime.calls.api_checks import (
     expect_seed,
     expect_sizes,
     gradients_of,
+    names_of,
 )
 from .runtime.calls.function import RelayModel
 from .runtime.calls.programs import eval_program
@@ -64,7 +65,6 @@ else:
     text_module = LazyModule("pyrelay.runtime.texts.text_module")
 
 Models = Model | Sequence[Model]
-Wrt = str | tuple[str, ...] | None
 
 
 def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit: Any) -> Any:
@@ -80,7 +80,7 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit:
     if _is_models(f, Rule.GRAD, rest):
         return _of_models(Rule.GRAD, f, rest, implicit, has_aux=has_aux)
     _expect_no_values(Rule.GRAD, implicit)
-    return _derived(Rule.GRAD, f, _named(Rule.GRAD, rest, wrt), has_aux=has_aux)
+    return _derived(Rule.GRAD, f, names_of(Rule.GRAD, rest, wrt), has_aux=has_aux)
 
 
 def value_and_grad(
@@ -90,7 +90,9 @@ def value_and_grad(
     if _is_models(f, Rule.VALUE_AND_GRAD, rest):
         return _of_models(Rule.VALUE_AND_GRAD, f, rest, implicit, has_aux=has_aux)
     _expect_no_values(Rule.VALUE_AND_GRAD, implicit)
-    return _derived(Rule.VALUE_AND_GRAD, f, _named(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux)
+    return _derived(
+        Rule.VALUE_AND_GRAD, f, names_of(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux
+    )
 
 
 def vjp(f: Any, wrt: Wrt = None) -> Any:
@@ -122,7 +124,7 @@ def jvp(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit: 
     if _is_models(f, Rule.JVP, rest):
         return _of_models(Rule.JVP, f, rest, implicit, has_aux=has_aux)
     _expect_no_values(Rule.JVP, implicit)
-    return _derived(Rule.JVP, f, _named(Rule.JVP, rest, wrt), has_aux=has_aux)
+    return _derived(Rule.JVP, f, names_of(Rule.JVP, rest, wrt), has_aux=has_aux)
 
 
 def vmap(f: Any, in_axes: Axes = 0, out_axes: Axes = 0) -> Any:
@@ -162,7 +164,7 @@ def hvp(f: Any, *rest: Any, wrt: Wrt = None, **implicit: Any) -> Any:
     if _is_models(f, Rule.HVP, rest):
         return _of_models(Rule.HVP, f, rest, implicit, has_aux=False)
     _expect_no_values(Rule.HVP, implicit)
-    return _derived(Rule.HVP, f, _named(Rule.HVP, rest, wrt), has_aux=False)
+    return _derived(Rule.HVP, f, names_of(Rule.HVP, rest, wrt), has_aux=False)
 
 
 def hessian(f: Any, wrt: Wrt = None) -> Any:
@@ -225,21 +227,6 @@ def specialise(
         return f.with_fixed(static, fast_math=fast_math)
     runner_of(f, "relay.specialise")
     return specialised(f.__relay__, static, f.specialised, fast_math=fast_math)
-
-
-def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
-    """Return the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
-    names = (*rest, wrt) if wrt is not None else rest
-    if any(isinstance(n, Model) for n in names):
-        why = "takes the model first, and then the function that gives the loss"
-        way = f"relay.{rule.value}(model, loss, (x, y))"
-        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
-    if len(names) > 1 or not all(map(are_names, names)):
-        found = ", ".join(map(describe, names))
-        why = f"`wrt` is one name of a parameter, or a tuple of names, not {found}"
-        way = f"name the parameters: relay.{rule.value}(f, wrt='x'), or wrt=('x', 'y')"
-        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
-    return names[0] if names else None
 
 
 def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
@@ -435,8 +422,7 @@ def load_model(
 
 
 def parse(source: str | Path, name: str = "<text>") -> text_module.RelayModule:
-    """Return the module of a text, whose functions run; see `text_module.parse`. Raises
-    CheckError."""
+    """Return the module of a text, whose functions run. Raises CheckError."""
     return text_module.parse(source, name)
 
 

@@ -59,6 +59,8 @@ class KernelFunction:
 
     name: str
     group: Group
+    identity: str | None = None
+    """A text that determines the kernel in every process; None if that is not known."""
 
     @property
     def function(self) -> Function:
@@ -86,6 +88,8 @@ class RegionFunction:
     kernels: Mapping[str, KernelFunction]
     tape: Tape | None
     overwritten: tuple[int, ...]
+    identity: str | None = None
+    """A text that determines the region in every process; None if that is not known."""
 
 
 @final

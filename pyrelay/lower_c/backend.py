@@ -68,7 +68,14 @@ class CBackend(Backend):
         kernels = {kernel.name: kernel}
         tape = _alone(kernel)
         return RegionCall(
-            kernel.name, tape, kernels, kernel.overwritten, _nothing, fallback, self._policy
+            kernel.name,
+            tape,
+            kernels,
+            kernel.overwritten,
+            _nothing,
+            fallback,
+            self._policy,
+            kernel.identity,
         )
 
     def region(
@@ -89,6 +96,7 @@ class CBackend(Backend):
             called,
             fallback,
             self._policy,
+            region.identity,
         )
 
     def text(self, kernel: KernelFunction) -> str:

@@ -22,7 +22,6 @@ from types import FunctionType
 from typing import Final, final
 
 from ..cpu import cpu
-from ..diagnostics.diagnostic import CheckError
 from ..disk_cache import DiskCache
 from ..ir.expr import Call, Constant, Expr, TensorData
 from ..ir.module import Module
@@ -31,7 +30,7 @@ from ..ir.traverse import post_order
 from ..ir.verify import Stage
 from ..operators.captured import CAPTURED
 from ..operators.table import BY_NAME
-from ..text.json import Attributes, from_json, to_json
+from ..text.json import Attributes, kept_value, to_json
 from ..version import __version__
 from .base import Pass
 from .manager import Pipeline
@@ -76,15 +75,13 @@ class KeptModules:
         if content is None:
             return None
         stage, _, text = content.decode().partition("\n")
-        try:
-            module = from_json(text, attributes=self._attributes, checked=False)
-        except CheckError:
-            return None
-        return (module, Stage(stage)) if isinstance(module, Module) else None
+        module = kept_value(text, Module, self._attributes)
+        return None if module is None else (module, Stage(stage))
 
     def behind(self, target: str) -> Module | None:
         """Return the module behind the pipeline that was named so; None where it was not kept."""
-        key = None if self._start is None else PROGRAMS.find(self._named(target))
+        named = self.named(target)
+        key = None if named is None else PROGRAMS.find(named)
         found = None if key is None else self._read(key.decode())
         return None if found is None else found[0]
 
@@ -92,8 +89,9 @@ class KeptModules:
         """Name the pipeline that leads to a target, so that the module behind it is found without
         it, if that was kept."""
         key = self._key(phases)
-        if key is not None and PROGRAMS.has(key):
-            PROGRAMS.keep(self._named(target), key.encode())
+        named = self.named(target)
+        if key is not None and named is not None and PROGRAMS.has(key):
+            PROGRAMS.keep(named, key.encode())
 
     def holds(self, module: Module) -> bool:
         """Return whether all attributes of a module are kept with it."""
@@ -114,7 +112,11 @@ class KeptModules:
             return None
         return json.dumps([*self._head, passes, self._start])
 
-    def _named(self, target: str) -> str:
+    def named(self, target: str) -> str | None:
+        """Return a text that determines the module behind a pipeline that is named so; None if JSON
+        cannot hold the first module."""
+        if self._start is None:
+            return None
         return json.dumps([*self._head, "target", target, self._start])
 
     @cached_property

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from types import ModuleType
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 from ..diagnostics.catalogue.text import DamagedData
 from ..diagnostics.diagnostic import CheckError
@@ -27,6 +27,7 @@ from ..operators.table import BY_NAME
 from .json_fields import check_fields
 from .json_places import node_place, syntax_place
 
+T = TypeVar("T")
 Json: TypeAlias = Any
 """A value that `json` reads and writes."""
 
@@ -45,8 +46,9 @@ _DAMAGE: Final = (
 """Exceptions of the construction of nodes from a modified document."""
 
 
-def to_json(program: Module | Expr, attributes: Attributes = ()) -> str:
-    """Return a module or an expression as JSON, one node a line; a module may have `attributes`."""
+def to_json(program: Any, attributes: Attributes = ()) -> str:
+    """Return a module, an expression, or a value of the classes of `attributes` as JSON, one node a
+    line. A module may have `attributes`."""
     encoder = _Encoder(attributes)
     root = encoder.encode(program)
     head = {"format": _FORMAT, "sources": encoder.sources, "root": root}
@@ -55,38 +57,46 @@ def to_json(program: Module | Expr, attributes: Attributes = ()) -> str:
 
 
 def from_json(
-    text: str,
-    name: str = "<json>",
-    *,
-    operators: Mapping[str, Op] = BY_NAME,
-    attributes: Attributes = (),
-    checked: bool = True,
+    text: str, name: str = "<json>", *, operators: Mapping[str, Op] = BY_NAME
 ) -> Module | Expr:
-    """Return the program of a JSON document, with `operators` by name, and with what a module has
-    for `attributes`. Raises CheckError, which shows where in the document of that `name` the
-    mistake is.
+    """Return the program of a JSON document, with `operators` by name. Raises CheckError, which
+    shows where in the document of that `name` the mistake is.
 
     The program is as well-formed as the one that was written; `verify` checks one that may have
-    been changed since. Without `checked` the types of fields are not: for a document that nobody
-    can have edited.
+    been changed since.
     """
     file = SourceFile(name, text)
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise CheckError(DamagedData(syntax_place(file, error), str(error))) from error
-    if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise CheckError(DamagedData(node_place(file, -1), f"its format is not `{_FORMAT}`"))
-    decoder = _Decoder(operators, attributes, checked=checked)
-    try:
-        program = decoder.decode(document)
-    except _DAMAGE as error:
-        place, why = node_place(file, decoder.count), f"{type(error).__name__}: {error}"
-        raise CheckError(DamagedData(place, why)) from error
+    decoder = _Decoder(operators, (), checked=True)
+    program = _decoded(file, decoder)
     if not isinstance(program, Module | Expr):
         place = node_place(file, decoder.count - 1)
         raise CheckError(DamagedData(place, f"its root is a {type(program).__name__}"))
     return program
+
+
+def kept_value(text: str, kind: type[T], attributes: Attributes = ()) -> T | None:
+    """Return the value of a document that was kept as it was written, so that the types of fields
+    need no check; None where it is no document of a value of that kind."""
+    decoder = _Decoder(BY_NAME, attributes, checked=False)
+    try:
+        value = _decoded(SourceFile("<json>", text), decoder)
+    except CheckError:
+        return None
+    return value if isinstance(value, kind) else None
+
+
+def _decoded(file: SourceFile, decoder: _Decoder) -> Any:
+    try:
+        document = json.loads(file.text)
+    except (ValueError, RecursionError) as error:
+        raise CheckError(DamagedData(syntax_place(file, error), str(error))) from error
+    if not isinstance(document, dict) or document.get("format") != _FORMAT:
+        raise CheckError(DamagedData(node_place(file, -1), f"its format is not `{_FORMAT}`"))
+    try:
+        return decoder.decode(document)
+    except _DAMAGE as error:
+        place, why = node_place(file, decoder.count), f"{type(error).__name__}: {error}"
+        raise CheckError(DamagedData(place, why)) from error
 
 
 def _classes(*owners: ModuleType, kind: type) -> dict[str, Any]:
@@ -195,14 +205,12 @@ class _Encoder:
             return {"at": place}
         if kind is not Span and isinstance(value, Mapping):
             pairs = value.items()
-            return {"map": [[self._leaf(k), self._value(v, waiting)] for k, v in pairs]}
+            return {"map": [[self._value(k, waiting), self._value(v, waiting)] for k, v in pairs]}
         return self._leaf(value)
 
     def _leaf(self, value: Any) -> Json:
         """Return a value that holds no nodes."""
         match value:
-            case str():
-                return value
             case Attribute(name=name) if value in self._classes.attributes:
                 return {"attribute": name}
             case Span(file, start, end, because):

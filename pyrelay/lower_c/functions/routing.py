@@ -15,9 +15,8 @@ from ...autotuning.timing import MARGIN, Fastest
 from ...config import current
 from ...kernels.backend import KernelFunction
 from ..building import Library
+from ..kernel import LEAST, Route
 from ..launching.routes import WAYS, key_of_sizes, known_way, note_way, settle, use_products
-from ..text.kernel import Route
-from ..text.library import LEAST
 
 POLICIES: Final = ("own", "library", "measured", "unmeasured")
 _MEASURE: Final = 2

@@ -34,7 +34,7 @@ from ...kernels.tape import (
     made_by,
     used_by,
 )
-from ..text.region import Piece
+from ..regions import Piece
 from .frames import PLAIN_CLASSES, Frame, arena_of, maker_of
 from .prepare import Prepared
 

@@ -22,10 +22,10 @@ from ...kernels.calling import Form, Layout, Size, Sizes, Stride
 from ...kernels.operands import WIDE, form_of, is_number, unit_of
 from ...kernels.tape import KernelStep, SizeStep, Tape
 from ..building import Library, LibrarySource, build_or_notify
-from ..math import host_target
-from ..text.kernel import Route
-from ..text.region import Integer, Offset, Piece, RegionText, alone, region_text
+from ..kernel import Route
+from ..regions import Integer, Offset, Piece, RegionText, alone
 from .routes import RouteChoice
+from .texts import text_of
 
 _ALIGNMENT: Final = 64
 """The alignment of values in the arena, in bytes: a cache line."""
@@ -40,6 +40,8 @@ class Built:
     tape: Tape
     kernels: Mapping[str, KernelFunction]
     texts: dict[tuple[Layout, ...], tuple[RegionText, Library] | None]
+    identity: str | None
+    """As of `RegionFunction`."""
 
     def text(self, layouts: Mapping[int, Layout]) -> tuple[RegionText, Library] | None:
         """Return the text of the region and its library; None if it has no kernels in C, or cannot
@@ -50,7 +52,7 @@ class Built:
         return self.texts[key]
 
     def _build(self, layouts: Mapping[int, Layout]) -> tuple[RegionText, Library] | None:
-        text = region_text(self.tape, self.kernels, layouts, host_target())
+        text = text_of(self.tape, self.kernels, layouts, self.identity)
         if not text.pieces:
             return None
         libraries = build_or_notify([LibrarySource(text.texts, self.name)])

@@ -23,7 +23,7 @@ from ..policy import Policy
 from .frames import is_plain
 
 if TYPE_CHECKING:
-    from ..text.region import RegionText
+    from ..regions import RegionText
     from . import code, prepare
 else:
     code = LazyModule("pyrelay.lower_c.launching.code")
@@ -63,12 +63,15 @@ class RegionCall:
         callee: Callable[[str], Callee],
         plain: Callee,
         policy: Policy = Policy.AT_ONCE,
+        identity: str | None = None,
     ) -> None:
-        """`written` are the positions of the parameters that it writes to."""
+        """`written` are the positions of the parameters that it writes to; `identity` is that of
+        `RegionFunction`."""
         self._name: Final = name
         self._tape: Final = tape
         self._kernels: Final = kernels
         self._written: Final = tuple(written)
+        self._identity: Final = identity
         self._callee: Final = callee
         self._plain: Final = plain
         self._types: Final[tuple[Type, ...]] = tape.types[: tape.params]
@@ -110,7 +113,7 @@ class RegionCall:
         return call(*args)
 
     def _prepared(self, args: Sequence[Any]) -> Callee:
-        built = prepare.Built(self._name, self._tape, self._kernels, self._built)
+        built = prepare.Built(self._name, self._tape, self._kernels, self._built, self._identity)
         prepared = prepare.prepare(built, args)
         if prepared is None:
             return self._plain

@@ -26,8 +26,7 @@ from ...kernels.backend import KernelFunction
 from ...kernels.operands import is_number
 from ...kernels.tape import KernelStep
 from ..building import Library
-from ..text.kernel import Route
-from ..text.library import LEAST
+from ..kernel import LEAST, Route
 from .frames import Frame
 from .threads import PRODUCTS, torch_functions
 

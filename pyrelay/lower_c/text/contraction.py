@@ -20,11 +20,11 @@ from ...kernels.plans.contraction import ContractionPlan, Sum, contraction_plan
 from ...kernels.plans.supplier import Store
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
+from ..kernel import Kernel, Route
 from ..math import Target, element_of
 from .block import Block
 from .cost import cost_of, vectors_at_once
 from .emit import BY_LIBRARY, IS_PACKED, KernelText
-from .kernel import Kernel, Route
 from .library import (
     BLOCKS,
     are_added,

@@ -21,8 +21,8 @@ from ...kernels.plans.code import KernelCode
 from ...kernels.plans.terms import Access, Term, Terms, widened
 from ...kernels.plans.text import DimText, Syntax, Text
 from ...kernels.reading import shape_of
+from ..kernel import Kept, Kernel, Route
 from ..math import Target, element_name, element_of, lanes_for
-from .kernel import Kept, Kernel, Route
 
 _ORDER: Final = (Read, Number, Written, Scratch, Stride, Size)
 """Arguments come in this order."""

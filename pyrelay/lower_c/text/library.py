@@ -16,11 +16,9 @@ from ...ir.dims import Dim
 from ...ir.types import DType, float32, float64
 from ...kernels.plans.terms import Term
 from ...kernels.plans.text import Text
+from ..kernel import LEAST
 from .emit import BY_LIBRARY, KernelText
 from .sides import Side
-
-LEAST: Final = 1 << 15
-"""Fewer products are not worth the call of a library."""
 
 LIBRARY: Final = """\
 #define RELAY_PRODUCT(element, gemm) \\

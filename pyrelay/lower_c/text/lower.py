@@ -6,11 +6,11 @@ from ...ir.op import Op
 from ...kernels.calling import Layout
 from ...kernels.groups import Group, Kind
 from ...kernels.plans.code import kernel_name
+from ..kernel import Kernel
 from ..math import Target
 from ..products import lower_call
 from .contraction import lower_contraction
 from .emit import KEYWORDS
-from .kernel import Kernel
 from .pointwise import lower_pointwise, lower_updates
 from .rows import lower_rows
 from .scatter import lower_scatter

@@ -10,10 +10,10 @@ from ...kernels.calling import Read
 from ...kernels.plans.contraction import Sum
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
+from ..kernel import Kept
 from ..math import element_of
 from .cost import cost_of
 from .emit import BY_LIBRARY, IS_PACKED
-from .kernel import Kept
 from .loops import either, indented
 from .product_loops import ProductLoops, loop
 from .sides import LONG, Columns, Rows, Side, fewest_packed, is_readable

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from typing import Final, final
 
 from ...dataclass import dataclass
+from ..kernel import Kernel
 from ..math import Target, preamble
-from .kernel import Kernel
 from .support import RUN
 
 MOST_LINES: Final = 800

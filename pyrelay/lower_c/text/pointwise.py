@@ -13,12 +13,12 @@ from ...kernels.calling import Layout
 from ...kernels.groups import Group
 from ...kernels.plans.pointwise import PlacesPlan, places_plan, updates_plan
 from ...kernels.plans.supplier import Store
+from ..kernel import Kernel
 from ..math import Target
 from .block import Block
 from .blocked import ROWS, count_of_blocks, has_transposed, in_blocks
 from .cost import LONG, cost_of, vectors_at_once
 from .emit import KernelText
-from .kernel import Kernel
 from .loops import Nest, dims_of, grouped, merged, named
 
 PREFIX: Final = "%"

@@ -13,91 +13,20 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, final
 
-from ...dataclass import dataclass
 from ...ir.dims import product
 from ...ir.types import is_float
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Layout, NoKernel, Number, Read, Scratch, Size, Stride, Written
 from ...kernels.tape import KernelStep, PartStep, SizeStep, Tape, TupleStep, ViewStep
+from ..kernel import Kernel, Route
 from ..math import Target, element_of
-from .kernel import Kernel, Route
+from ..regions import Integer, Made, Offset, Piece, RegionText, alone
 from .library import LIBRARY, USE_LIBRARY
 from .lower import lower, own_name
 from .parts import in_parts
 
 FREE: Final = (TupleStep, ViewStep, PartStep, SizeStep)
 """Steps that make no values of their own, so that kernels before and after them are one piece."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Integer:
-    """An integer of a call: a size, the stride of a dim of a value, or a route."""
-
-    step: int
-    argument: Size | Stride | Route
-
-    @property
-    def is_route(self) -> bool:
-        """Whether it is a route."""
-        return isinstance(self.argument, Route)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Offset:
-    """The place of a value in the arena, in bytes. Values after those of the tape are scratch."""
-
-    value: int
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Made:
-    """Scratch of a step."""
-
-    step: int
-    target: Scratch
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A function of a region: the steps that it runs."""
-
-    name: str
-    steps: tuple[int, ...]
-
-
-def alone(step: int) -> Piece:
-    """Return the function that runs one step alone, such as one whose routes are compared."""
-    return Piece(f"step_{step}", (step,))
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class RegionText:
-    """A region in C: `texts` make its library, the first of which has its functions, `pieces`,
-    whose text is `own`.
-    `kernels` are those of the steps that have some, `integers` and `numbers` what is passed to
-    them, `scratch` what they need besides values, `in_arena` the values that lie in the arena,
-    `viewed` those that C stores, by the views of them; `refused` says why kernels have no C."""
-
-    texts: tuple[str, ...]
-    own: str
-    kernels: Mapping[int, tuple[Kernel, ...]]
-    pieces: tuple[Piece, ...]
-    integers: tuple[Integer | Offset, ...]
-    numbers: tuple[int, ...]
-    scratch: tuple[Made, ...]
-    in_arena: frozenset[int]
-    viewed: Mapping[int, int]
-    refused: Mapping[str, str]
-
-    def rooms(self, step: int) -> tuple[int, ...]:
-        """Return the numbers of the scratch that a step needs on one of its routes alone."""
-        routes = (k.route for k in self.kernels[step])
-        return tuple(n for r in routes if r is not None for n in r.rooms)
 
 
 def region_text(
@@ -165,7 +94,7 @@ class _Writer:
             tuple(self._integers),
             tuple(self._numbers),
             tuple(self._scratch),
-            frozenset(self._in_arena),
+            tuple(sorted(self._in_arena)),
             self._viewed,
             self._refused,
         )

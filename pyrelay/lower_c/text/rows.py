@@ -27,12 +27,12 @@ from ...kernels.plans.reductions import Reduction, identity
 from ...kernels.plans.rows import Coordinates, RowPlan, row_plan
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text, call, infix
+from ..kernel import Kernel
 from ..math import Target, element_of
 from .block import Block
 from .combining import combined, folded
 from .cost import cost_along, vectors_at_once
 from .emit import KernelText
-from .kernel import Kernel
 from .loops import Nest, dims_of, indented, merged, recovered
 from .rereading import Kept, Loop, kept_of, loops_of
 from .turned import IS_TURNED, turn, turned_loads

@@ -13,11 +13,11 @@ from ...kernels.calling import Layout, NoKernel
 from ...kernels.groups import Group
 from ...kernels.plans.pointwise import PlacesPlan, places_added, scatter_additions, scatter_start
 from ...kernels.plans.terms import is_half
+from ..kernel import Kernel
 from ..math import Target
 from .block import Block
 from .cost import cost_of
 from .emit import KernelText
-from .kernel import Kernel
 from .loops import Nest, dims_of, merged, named
 from .pointwise import PREFIX, passed
 

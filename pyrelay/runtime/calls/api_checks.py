@@ -7,9 +7,12 @@ from typing import Any, SupportsIndex, TypeAlias, cast
 
 import torch
 
+from ...diagnostics.catalogue.call import WrongCall
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import RunError
+from ...diagnostics.source import NOWHERE
 from ...diagnostics.wording import counted
+from ...ir.expr import Rule
 from ..models.bound import place_of
 from ..models.model import Model
 from ..models.optim import Optimizer
@@ -17,6 +20,9 @@ from ..models.records import Grads, TensorRecord
 from ..values.structure import tensors
 from ..values.text import describe
 from .function import RelayModel
+
+Wrt: TypeAlias = str | tuple[str, ...] | None
+"""The names of the parameters to differentiate in."""
 
 Gradients: TypeAlias = TensorRecord | Mapping[str, torch.Tensor]
 
@@ -38,6 +44,21 @@ def expect_model(value: Any, function: str) -> None:
 def are_names(wrt: Any) -> bool:
     """Return whether a value is a name, or a tuple of names."""
     return all(isinstance(n, str) for n in (wrt if isinstance(wrt, tuple) else (wrt,)))
+
+
+def names_of(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
+    """Return the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
+    names = (*rest, wrt) if wrt is not None else rest
+    if any(isinstance(n, Model) for n in names):
+        why = "takes the model first, and then the function that gives the loss"
+        way = f"relay.{rule.value}(model, loss, (x, y))"
+        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
+    if len(names) > 1 or not all(map(are_names, names)):
+        found = ", ".join(map(describe, names))
+        why = f"`wrt` is one name of a parameter, or a tuple of names, not {found}"
+        way = f"name the parameters: relay.{rule.value}(f, wrt='x'), or wrt=('x', 'y')"
+        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
+    return names[0] if names else None
 
 
 def expect_gradients(value: Any) -> None:

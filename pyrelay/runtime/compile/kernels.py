@@ -23,12 +23,22 @@ if TYPE_CHECKING:
 class Kernels:
     """The callables that the host runs in place of the kernel and region functions of a program."""
 
-    def __init__(self, backend: Backend, launched: Module, device: torch.device) -> None:
-        """`launched` is the program after the passes of the backend."""
+    def __init__(
+        self,
+        backend: Backend,
+        launched: Module,
+        device: torch.device,
+        identity: str | None = None,
+    ) -> None:
+        """`launched` is the program after the passes of the backend; `identity` determines it in
+        every process."""
+        self._identity: Final = identity
         self._backend: Final = backend
         self._launched: Final = launched
         outlined = outlined_of(launched)
-        self._kernels: Final = {n: KernelFunction(n, g) for n, g in outlined.groups.items()}
+        self._kernels: Final = {
+            n: KernelFunction(n, g, self._identity_of(n)) for n, g in outlined.groups.items()
+        }
         self._regions: Final = outlined.functions
         self._device: Final = device
         self.called: Final[dict[str, Callable[..., Any]]] = {}
@@ -61,4 +71,7 @@ class Kernels:
         called = {n: self._launched.functions[n] for n in nodes if n not in kernels}
         reshaping = {n for n, f in called.items() if only_reshapes(f)}
         tape = tape_of(function, plan, kernels, reshaping)
-        return RegionFunction(name, function, kernels, tape, written)
+        return RegionFunction(name, function, kernels, tape, written, self._identity_of(name))
+
+    def _identity_of(self, name: str) -> str | None:
+        return None if self._identity is None else f"{self._identity} {name}"

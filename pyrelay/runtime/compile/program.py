@@ -204,13 +204,21 @@ class Program:
         store, name = self._store(), name_of(lowering)
         if store is None or name is None:
             return self._passes.run(self._passes_to(lowering, phase))
-        target = repr((name, phase, current().layout, self.gradients))
+        target = self._target(name, phase)
         found = store.behind(target)
         if found is None:
             passes = self._passes_to(lowering, phase)
             found = self._passes.run(passes)
             store.name(target, passes)
         return found
+
+    def _target(self, name: str, phase: str | None) -> str:
+        return repr((name, phase, current().layout, self.gradients))
+
+    def _identity(self, lowering: Lowering) -> str | None:
+        """Return a text that determines the program behind the passes of a lowering."""
+        store, name = self._store(), name_of(lowering)
+        return None if store is None or name is None else store.named(self._target(name, None))
 
     def _passes_to(self, lowering: Lowering, phase: str | None) -> Pipeline:
         passes = self.pipeline(lowering)
@@ -307,7 +315,7 @@ class Program:
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""
         module = self.launched(backend)
-        kernels = Kernels(backend, module, device)
+        kernels = Kernels(backend, module, device, self._identity(backend))
         data = self.data.representations
         fresh = self._gives_fresh
         return compile_module(module, self.entry, device, data, instead=kernels, gives_fresh=fresh)

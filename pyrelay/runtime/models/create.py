@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...diagnostics.catalogue.model import OpenDims, UnknownDim
 from ...diagnostics.catalogue.signatures import BadValue
 from ...diagnostics.diagnostic import CheckError
+from ...garbage import uncollected
 from ...ir.dims import Dim, DimVar
 from ...ir.types import Substitution, TensorType, Type, show
 from .model import Model, initial_value
@@ -27,6 +28,17 @@ def create(
     device: torch.device,
 ) -> Model:
     """Return a new model of a definition. Raises CheckError when its shapes are not all fixed."""
+    with uncollected():
+        return _created(runner, seed, dims, hyper, device)
+
+
+def _created(
+    runner: Running,
+    seed: int,
+    dims: Mapping[Any, int],
+    hyper: Mapping[str, Any],
+    device: torch.device,
+) -> Model:
     given = {str(name): int(value) for name, value in dims.items()}
     blueprint, function = runner.plan_of_model(hyper, given)
     open_sizes = [p.name for p in function.type_params if isinstance(p, DimVar)]

@@ -15,9 +15,9 @@ from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.lower_c.building.compiler import Compiler
 from pyrelay.lower_c.building.texts import FLAGS
+from pyrelay.lower_c.kernel import Kernel
 from pyrelay.lower_c.math import NEON
 from pyrelay.lower_c.text import lower
-from pyrelay.lower_c.text.kernel import Kernel
 from pyrelay.lower_c.text.parts import in_parts
 from tests.ops.checks import samples
 from tests.ops.in_kernels import OPS

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
-from ...dataclass import dataclass
-from ...ir.dims import Dim
-from ...ir.types import DType
-from ...kernels.calling import Argument
+from ..dataclass import dataclass
+from ..ir.dims import Dim
+from ..ir.types import DType
+from ..kernels.calling import Argument
+
+LEAST: Final = 1 << 15
+"""Fewer products are not worth the call of a library."""
 
 
 @final
