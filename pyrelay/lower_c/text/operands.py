@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, final
 
+from ...dataclass import dataclass
 from ...ir.dims import ONE, ZERO, Dim
 from ...kernels.calling import Read
 from ...kernels.plans.contraction import Sum

@@ -7,9 +7,10 @@ function with these in place: their programs become part of its module.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.sites import UnknownModel
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
