@@ -227,11 +227,12 @@ class Tiles:
         return self._function("_turned", lines)
 
     def _function(self, suffix: str, lines: Sequence[str]) -> str:
-        """Return the function of a tile."""
+        """Return the function of a tile. Inlined it would lose registers to constants of what is
+        made of the sums."""
         c = element_of(self.dtype).c
         return "\n".join(
             (
-                f"static void {self.code.function_name}_tile{suffix}(",
+                f"static __attribute__((noinline)) void {self.code.function_name}_tile{suffix}(",
                 f"    const {c} *p, int64_t row_step, int64_t step, const {c} *q,",
                 f"    int64_t column_step, int64_t count, {c} *sums, int64_t rows, int64_t columns",
                 ") {",
