@@ -110,7 +110,7 @@ def _read(group: Group, reader: Reader, record: Recording) -> Dim:
             assert group.scattered is not None
             found = group.scattered
             read_scatter(found, reader, record)
-            return product(shape_of(type_of(found.call.args[found.lowering.over])))
+            return product(found.over)
         case Kind.CALL:
             raise AssertionError(group)  # `cost_of` does not read it
         case other:
@@ -149,13 +149,12 @@ def _read_products(group: Group, reader: Reader, record: Recording) -> Dim:
 
 
 def _combined(group: Group) -> Dim:
-    """Return how many elements are combined by reductions, sums of products and scatters."""
+    """Return how many elements are combined by reductions, sums of products and additions."""
     reductions = (*group.reductions, *group.beside)
     total = sum_of(product(shape_of(type_of(r.operand))) for r in reductions)
     total = total + 2 * sum_of(product(tuple(p.sizes.values())) for p in group.products)
-    if group.scattered is not None:
-        call = group.scattered.call
-        total = total + product(shape_of(type_of(call.args[group.scattered.lowering.over])))
+    if group.scattered is not None and group.scattered.lowering.adds:
+        total = total + product(group.scattered.over)
     return total
 
 

@@ -17,7 +17,7 @@ from ..ir.dims import product
 from ..ir.expr import Call, Expr, Function, RefRead, Tuple, TupleGet, Var, type_of
 from ..ir.module import Module
 from ..ir.types import TensorType, show
-from ..operators.composite.descent import descend_by_rows, descend_in_place, write_rows
+from ..operators.composite.descent import descend_in_place, overwrite_all
 from ..passes.rewrites.low_rank_gradients import is_float_tensor
 from ..passes.rewrites.row_gradients import STEPS, cotangent
 
@@ -63,14 +63,15 @@ class _Forms:
         """Yield the forms of the gradients that updates take."""
         for value in self._known.values():
             match value:
-                case Call(callee, (params, grads)) if callee in (descend_in_place, descend_by_rows):
+                case Call(callee, (params, grads)) if callee is descend_in_place:
                     pairs = zip(self._fields(params), self._fields(grads), strict=True)
                     for param, grad in pairs:
                         yield from self._form(param, *self._of(grad))
-                case Call(callee, (_, _, tables)) if callee is write_rows:
-                    for table in self._fields(tables):
-                        param, numbers, _ = self._fields(table)
-                        yield from self._form(param, f"{_count(numbers)} rows", True)
+                case Call(callee, (targets, values)) if callee is overwrite_all:
+                    pairs = zip(self._fields(targets), self._fields(values), strict=True)
+                    for param, rows in ((p, self._fields(v)) for p, v in pairs):
+                        if rows:
+                            yield from self._form(param, f"{_count(rows[1])} rows", True)
                 case Call(callee, (param, grad, *_), attrs) if callee in STEPS:
                     is_table = bool(attrs.get("by_rows"))
                     yield from self._form(param, *self._of(grad, is_table=is_table))

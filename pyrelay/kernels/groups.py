@@ -38,7 +38,7 @@ class Kind(Enum):
     CONTRACTION = "contraction"
     """Sums of products over the same places; outputs have an element for each of these."""
     SCATTER = "scatter"
-    """Additions at places that are computed; one output."""
+    """Additions or stores at places that are computed; one output."""
     UPDATES = "updates"
     """Passes over places that have nothing in common but the launch: one for each output."""
     CALL = "call"
@@ -133,7 +133,7 @@ class Reduced:
 @dataclass(frozen=True, slots=True)
 class Scattered:
     """A scatter: `var` starts as operand `base` of the call, or as zeros, and `lowering.body` gives
-    where to add what, for each place of operand `over`."""
+    where to add what, for each place of operand `over`. In place it stores to operand `base`."""
 
     var: Var
     call: Call
@@ -145,6 +145,26 @@ class Scattered:
         found = inside(self.call.callee.lowering)
         assert isinstance(found, Scatter)
         return found
+
+    @property
+    def over(self) -> tuple[Dim, ...]:
+        """The shape of what is added or stored."""
+        return shape_of(type_of(self.call.args[self.lowering.over]))
+
+    @property
+    def start(self) -> Expr | None:
+        """The operand that the result starts as; None if it starts as zeros, or if there is no
+        result."""
+        base = self.lowering.base
+        return None if base is None or self.lowering.in_place else self.call.args[base]
+
+    @property
+    def total(self) -> Expr:
+        """The tensor to which values are added, or in which they are stored."""
+        if not self.lowering.in_place:
+            return self.var
+        assert self.lowering.base is not None
+        return self.call.args[self.lowering.base]
 
 
 Special: TypeAlias = Reduced | Product | Scattered

@@ -12,6 +12,7 @@ from ..ir.expr import Call, Function, GlobalVar, LetBlock, Var
 from ..ir.module import Attribute, Module
 from ..ir.traverse import post_order
 from ..operators.composite.descent import overwrite
+from ..operators.composite.table_rows import add_rows, store_rows
 from .contraction_axes import Product
 from .groups import Domain, Group, Kind, Output, Reduced, Scattered
 
@@ -100,7 +101,7 @@ def _written_operands(module: Module, call: Call) -> tuple[int, ...]:
     match call.callee:
         case GlobalVar(name):
             return outlined_of(module).groups[name].overwritten
-        case callee if callee is overwrite:
+        case callee if callee in (overwrite, add_rows, store_rows):
             return (0,)
         case _:
             return ()

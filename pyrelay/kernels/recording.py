@@ -133,12 +133,10 @@ FOUND: Final = "?"
 
 
 def read_scatter(found: Scattered, reader: Reader, record: Recording) -> None:
-    """Read what a scatter adds at one place, where it does, and what it adds to."""
-    call, lowering = found.call, found.lowering
-    over = shape_of(type_of(call.args[lowering.over]))
-    place = Place(record.places.index("i", over), over)
-    elements = record.elements(dtype_of(type_of(call)), place.index)
-    lowering.body(elements, place, *reader.operands(call), *call.attrs.values())
-    if lowering.base is not None:
-        base = call.args[lowering.base]
-        reader.element(base, record.places.index("b", shape_of(type_of(base))))
+    """Read what a scatter adds or stores at one place, where it does, and what it adds to."""
+    call, start = found.call, found.start
+    place = Place(record.places.index("i", found.over), found.over)
+    elements = record.elements(dtype_of(type_of(found.total)), place.index)
+    found.lowering.body(elements, place, *reader.operands(call), *call.attrs.values())
+    if start is not None:
+        reader.element(start, record.places.index("b", shape_of(type_of(start))))

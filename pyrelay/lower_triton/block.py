@@ -53,8 +53,9 @@ class Block(CodeBlock):
         masks = [f"mask={mask}"] if mask else []
         self.line(str(call("tl.store", address, text, *masks)))
 
-    def add(self, store: Store) -> None:
-        """Write an addition to what is stored at a place, whoever else adds to it."""
+    def scatter(self, store: Store, *, adds: bool) -> None:
+        """Write an addition to what is stored at a computed place, whoever else adds to it, or a
+        store there."""
         pointer = self.kernel.argument(store.target, store.name)
         for name in self.kernel.terms.found(store.at):
             self.text(self.kernel.terms.coordinates[name][0])
@@ -65,7 +66,10 @@ class Block(CodeBlock):
             text = call("tl.where", mask, text, "0")  # so that it is a block like the mask
         address = self.address(pointer, store.at, mask)
         masks = [] if mask is None else [f"mask={mask}"]
-        self.line(str(call("tl.atomic_add", address, text, *masks, 'sem="relaxed"')))
+        if adds:
+            self.line(str(call("tl.atomic_add", address, text, *masks, 'sem="relaxed"')))
+        else:
+            self.line(str(call("tl.store", address, text, *masks)))
 
     def expression(self, term: Term) -> Text:
         """Return the text of a term."""

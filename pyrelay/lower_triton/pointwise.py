@@ -182,11 +182,13 @@ def lower_scatter(group: Group, layout: Layout) -> Lowered:
     computed. Raises NoKernel."""
     added = scatter_additions(group, layout)
     (store,) = added.stores
-    if store.target.dtype not in _ADDED:
+    assert group.scattered is not None
+    adds = group.scattered.lowering.adds
+    if adds and store.target.dtype not in _ADDED:
         raise NoKernel(f"{store.target.dtype} is not added atomically")
     # The mask is a block where place and value are one for all, and are added for each.
     kernel, block, _ = _begin(group, added, layout, is_masked=True)
-    block.add(store)
+    block.scatter(store, adds=adds)
     kernels = (_finish(kernel, block, added),)
     start = scatter_start(group, layout)
     if start is not None:

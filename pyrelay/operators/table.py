@@ -29,6 +29,7 @@ from .composite import (
     resample,
     softmax,
     statistics,
+    table_rows,
 )
 from .host import conversions, debugging, failing, field, loop, shadow, sizes, stream, text, whole
 from .matrices import determinant, factor, inverse, trace
@@ -128,16 +129,17 @@ GENERATED: Final[tuple[Op, ...]] = (
     debugging.debug_line,
     debugging.debug_local,
     descent.descend_in_place,
-    descent.descend_by_rows,
     descent.overwrite,
     descent.overwrite_all,
-    descent.summed_rows,
-    descent.write_rows,
     einsum.contract,
     extrema.peak,
     index.scatter_at,
     rows.stack_rows,
     rows.unstack,
+    table_rows.add_rows,
+    table_rows.first_places,
+    table_rows.store_rows,
+    table_rows.summed_rows,
     shadow.shadow,
     whole.same_values,
 )

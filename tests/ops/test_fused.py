@@ -73,9 +73,7 @@ CALLED: Final = {
     "collect": "walks a list",
     "unstack": "makes a list",
     "overwrite": "is what a kernel stores, said by its caller",
-    "write_rows": "writes rows where they are, and a cell with them",
-    "descend_by_rows": "moves rows of a large table where they are",
-    "summed_rows": "finds which rows are the same, as the running program alone knows",
+    "first_places": "compares each number with those before it",
     "to_layout": "is written out before kernels are made",
 }
 """Operators on tensors that are nothing inside a kernel, and why."""

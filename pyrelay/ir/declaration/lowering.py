@@ -42,17 +42,22 @@ class MadeOf:
 @final
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Elements are added at places that are computed.
+    """Elements are added at places that are computed, or stored there.
 
     The result starts as operand `base`, or as zeros where that is None. For each place in the
     operand `over`, `body(elements, place, *operands, *attributes)` gives the coordinates in the
     result and the value that is added there; None for a call without such an expression. In which
     order values are added at one place is open, so sums of floats may differ in the last bits.
+
+    With `in_place` there is no result: values are added in the storage of `base`. Values that are
+    not added replace what is there; those of one place are equal.
     """
 
     base: int | None
     over: int
     body: Callable[..., Any]
+    in_place: bool = False
+    adds: bool = True
 
 
 Fused: TypeAlias = Elementwise | MadeOf | Scatter

@@ -43,6 +43,8 @@ def own_domain(item: Item) -> Domain:
     match item.special, item.value:
         case Reduced() as found, _:
             return found.domain
+        case Scattered() as found, _ if item.role is Role.ROWS:
+            return Domain(found.over, ())
         case _, Call(args=(target, _)) if item.role is Role.OVERWRITE:
             return Domain(shape_of(type_of(target)), ())
         case _:

@@ -110,6 +110,7 @@ KINDS: Final = {
     Role.REDUCTION: Kind.ROWS,
     Role.PRODUCT: Kind.CONTRACTION,
     Role.SCATTER: Kind.SCATTER,
+    Role.ROWS: Kind.SCATTER,
 }
 """The group that one value starts."""
 
@@ -135,7 +136,7 @@ def misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
     match cluster.kind, item.role:
         case None | Kind.SCATTER, _:
             return "what is added at computed places is complete only when its kernel has ended"
-        case _, Role.SCATTER:
+        case _, Role.SCATTER | Role.ROWS:
             return "what is added at computed places has a kernel of its own"
         case Kind.CONTRACTION, Role.PRODUCT:
             return None if _may_add(item, cluster) else READS_WHOLE

@@ -10,14 +10,14 @@ once (`reading`), so the walk is linear in the number of bindings.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Final, final
 
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
-from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
+from ...ir.expr import Expr, RefRead, TupleGet, Var, type_of
 from ...ir.op import Effect
 from ...ir.types import SizeType, TensorType
 from ..groups import Domain, Kind, Space
@@ -43,10 +43,13 @@ from .fitting import (
 )
 from .nodes import (
     COMPUTED,
+    WRITES,
     Item,
     Role,
     has_bodies,
     mentioned,
+    target_of,
+    tuples_around,
     uses_of,
     with_whole_tuples,
 )
@@ -85,8 +88,10 @@ class Grouping:
         """The orders of what has bodies of its own, which may use anything."""
         self._first_write: Final[dict[Var, int]] = {}
         for position, item in enumerate(items):
-            if item.role is Role.OVERWRITE:
-                self._first_write.setdefault(_target(item), position)
+            if item.role in WRITES:
+                # What is made of a table is stored before the first of its rows changes.
+                first = position - (item.role is Role.ROWS)
+                self._first_write.setdefault(target_of(item), first)
         for item in items:
             if item.role is Role.OPAQUE:
                 self._opaque(item)
@@ -267,10 +272,12 @@ class Grouping:
     def _effect_order(self, item: Item) -> int:
         """Return the order that an effect comes after: of other effects, and of what reads what it
         overwrites."""
-        if item.role is not Role.OVERWRITE:
+        if item.role not in WRITES:
             return 0
         readers = (
-            c.final for v in _around(_target(item), self.bindings) for c in self._readers.get(v, ())
+            c.final
+            for v in tuples_around(target_of(item), self.bindings)
+            for c in self._readers.get(v, ())
         )
         return max((self._barrier, *(c.order for c in readers)))
 
@@ -322,7 +329,7 @@ class Grouping:
             return READS_BESIDE
         if item.role is not Role.OVERWRITE:
             return found
-        return why_not_overwritten(_target(item), cluster, found) or found
+        return why_not_overwritten(target_of(item), cluster, found) or found
 
     def _waits_for_beside(self, members: Sequence[Item], *clusters: Cluster) -> bool:
         """Return whether what has an element for each place, or is made of sums of products, is
@@ -379,8 +386,8 @@ class Grouping:
                 self._products[leaf] = item, cluster
             if item.role is Role.PRODUCT or product(shape_of(type_of(leaf))) == count:
                 self._siblings[leaf, key] = cluster
-        if item.role is Role.OVERWRITE:
-            self._overwrites(_target(item), cluster)
+        if item.role in WRITES:
+            self._overwrites(target_of(item), cluster)
 
     def _take_reduction(self, item: Item, cluster: Cluster, look: Look) -> None:
         """Note that a group gets a reduction, which may decide its kind and its places."""
@@ -397,7 +404,7 @@ class Grouping:
     def _overwrites(self, target: Var, cluster: Cluster) -> None:
         """Note that a parameter changes: whoever read it stays before, whoever reads it comes
         after."""
-        for var in _around(target, self.bindings):
+        for var in tuples_around(target, self.bindings):
             for reader in self._readers.pop(var, ()):
                 if reader.final is not cluster:
                     reader.final.precede(cluster)
@@ -440,9 +447,29 @@ class Grouping:
                 continue
             if gathered is not None and cluster.calls + gathered.calls <= MOST_CALLS:
                 is_one = _count(gathered) == _count(cluster) and gathered.kind is Kind.POINTWISE
+                if not is_one and not all(map(self._has_updates_apart, (gathered, cluster))):
+                    continue
                 cluster.kind = Kind.POINTWISE if is_one else Kind.UPDATES
                 cluster.absorb(gathered)
             gathered = cluster
+
+    def _has_updates_apart(self, cluster: Cluster) -> bool:
+        """Return whether no parameter that a group overwrites is read for another one, which a
+        pass of its own would find changed."""
+        for member in cluster.members:
+            others = (
+                cluster.writes - {target_of(member)} if member.role is Role.OVERWRITE else set()
+            )
+            seen: set[Var] = set()
+            pending = [*mentioned(member.value)] if others else []
+            while pending:
+                var = pending.pop()
+                if var in others:
+                    return False
+                if var not in seen and not (self.is_leaf(var) and self.home_of(var) is not cluster):
+                    seen.add(var)
+                    pending += mentioned(self.bindings[var])
+        return True
 
     def _is_end(self, cluster: Cluster) -> bool:
         """Return whether nothing uses what is computed in a group."""
@@ -466,18 +493,3 @@ def _space(item: Item, domain: Domain) -> Dim | Space | None:
     """Return what groups that may be one have in common: how many places they go over, or what
     their sums of products are over."""
     return space_of_item(item) if item.role is Role.PRODUCT else product(domain.shape)
-
-
-def _target(item: Item) -> Var:
-    assert isinstance(item.value, Call)
-    target = item.value.args[0]
-    assert isinstance(target, Var)
-    return target
-
-
-def _around(var: Var, bindings: Mapping[Var, Expr]) -> tuple[Var, ...]:
-    """Return a variable and the tuples that it is a part of."""
-    found = [var]
-    while isinstance(bound := bindings.get(found[-1]), TupleGet) and isinstance(bound.value, Var):
-        found.append(bound.value)
-    return tuple(found)

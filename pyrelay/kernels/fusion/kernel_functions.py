@@ -26,7 +26,7 @@ from ..recording import Recording
 from .closed_functions import Closed, close
 from .fitting import Cluster
 from .grouping import Grouping
-from .nodes import Item, Role
+from .nodes import WRITES, Item, Role
 
 
 @final
@@ -164,11 +164,10 @@ def _group(cluster: Cluster, members: Sequence[Item], closed: Closed) -> Group:
         call = values[var]
         if not isinstance(call, Call):
             continue
-        if member.role is Role.OVERWRITE:
-            target, stored = call.args
-            position = next(i for i, p in enumerate(function.params) if p is target)
-            outputs.append(Output(stored, None, position))
-        elif member.special is not None:
+        if member.role in WRITES:
+            position = next(i for i, p in enumerate(function.params) if p is call.args[0])
+            outputs.append(Output(call.args[-1], None, position))
+        if member.special is not None:
             special.append(_renamed(member.special, var, call))
             if member.var in cluster.beside and isinstance(special[-1], Reduced):
                 beside.append(special[-1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import lru_cache
@@ -36,6 +36,7 @@ from ...ir.op import Effect, Host, Op, View
 from ...ir.traverse import children
 from ...ir.types import UNIT, DType, SizeType, TensorType, TupleType, Type, is_float
 from ...operators.composite.descent import overwrite
+from ...operators.composite.table_rows import add_rows, store_rows
 from ...operators.primitive.compare import cast
 from ..groups import Special, product_of, special_of
 from ..reading import dtype_of, shape_of
@@ -50,13 +51,19 @@ class Role(Enum):
     PRODUCT = "a sum of products"
     SCATTER = "a scatter"
     OVERWRITE = "a parameter that is overwritten"
+    ROWS = "a parameter of which rows are overwritten"
     VIEW = "a view"
     PART = "a part or a tuple of other values, or another name"
     OPAQUE = "evaluated as it stands"
 
 
-COMPUTED: Final = (Role.ELEMENT, Role.REDUCTION, Role.PRODUCT, Role.SCATTER, Role.OVERWRITE)
+WRITES: Final = (Role.OVERWRITE, Role.ROWS)
+"""The roles of what changes a parameter, its first operand, by its last."""
+
+COMPUTED: Final = (Role.ELEMENT, Role.REDUCTION, Role.PRODUCT, Role.SCATTER, *WRITES)
 """The roles of what kernels do."""
+
+_LOOPS: Final = (Role.REDUCTION, Role.PRODUCT, Role.SCATTER, Role.ROWS)
 
 
 @final
@@ -73,7 +80,7 @@ class Item:
 def item_of(var: Var, value: Expr) -> Item:
     """Return a binding in A-normal form with its role."""
     role = role_of(var, value)
-    if role not in (Role.REDUCTION, Role.PRODUCT, Role.SCATTER):
+    if role not in _LOOPS:
         return Item(var, value, role)
     assert isinstance(value, Call)
     return Item(var, value, role, special_of(var, value))
@@ -95,6 +102,8 @@ def role_of(var: Var, value: Expr) -> Role:
 def _role_of_call(op: Op, var: Var, call: Call) -> Role:
     if op is overwrite:
         return Role.OVERWRITE if isinstance(call.args[0], Var) else Role.OPAQUE
+    if op in (add_rows, store_rows):
+        return Role.ROWS if isinstance(call.args[0], Var) else Role.OPAQUE
     if op.effect is not Effect.NONE or not all(is_tensors(type_of(a)) for a in call.args):
         return Role.OPAQUE
     if not has_elements(call):
@@ -206,6 +215,22 @@ def mentioned(value: Expr) -> tuple[Var, ...]:
         case _:
             used = children(value)
     return tuple(dict.fromkeys(v for v in used if isinstance(v, Var)))
+
+
+def target_of(item: Item) -> Var:
+    """Return the parameter that an item of one of the roles `WRITES` changes."""
+    assert isinstance(item.value, Call)
+    target = item.value.args[0]
+    assert isinstance(target, Var)
+    return target
+
+
+def tuples_around(var: Var, bindings: Mapping[Var, Expr]) -> tuple[Var, ...]:
+    """Return a variable and the tuples that it is a part of."""
+    found = [var]
+    while isinstance(bound := bindings.get(found[-1]), TupleGet) and isinstance(bound.value, Var):
+        found.append(bound.value)
+    return tuple(found)
 
 
 def has_bodies(value: Expr) -> bool:

@@ -37,6 +37,7 @@ from ...ir.traverse import Steps, spine
 from ...ir.types import UNIT, TupleType, dim_names
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place, overwrite, overwrite_all
+from ...operators.composite.table_rows import add_rows, store_rows
 from ...operators.host.conversions import to_bool, to_float, to_int
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
@@ -249,7 +250,7 @@ def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
         case Call(GlobalVar(name)):
             return name in kernels
         case Call(Op() as op) as call:
-            if op in (overwrite, overwrite_all, descend_in_place):
+            if op in _UPDATES:
                 return True
             if op.effect is not Effect.NONE or isinstance(op.lowering, Host) or op in _HOST:
                 return False
@@ -263,6 +264,9 @@ def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
         case _:
             return False
 
+
+_UPDATES: Final = frozenset({add_rows, descend_in_place, overwrite, overwrite_all, store_rows})
+"""Operators that write to their operands alone."""
 
 _HOST: Final = frozenset({to_bool, to_float, to_int})
 """Operators that give the host a number."""

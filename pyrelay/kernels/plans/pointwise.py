@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from ...dataclass import dataclass
 from ...ir.declaration.elements import Place
 from ...ir.dims import ONE, Dim, DimOp, product
 from ...ir.expr import type_of
-from ..calling import Layout, NoKernel, Written
+from ..calling import Layout, NoKernel
 from ..groups import Group, Scattered
-from ..places import linear, steps_of
+from ..places import steps_of
 from ..reading import dtype_of, shape_of
 from .supplier import Store, TermSupplier
 from .terms import Access, Term
@@ -159,24 +160,20 @@ def scatter_start(group: Group, layout: Layout) -> PlacesPlan | None:
     """Return the plan of copying the operand that the result of a scatter starts as; None where it
     starts as zeros."""
     found = _scattered(group)
-    if found.lowering.base is None:
+    if found.start is None:
         return None
     supplier = TermSupplier(group.function, layout, {})
     shape = shape_of(type_of(found.var))
     count = product(shape)
     flat = supplier.places.coordinate(FLAT, count)
     index = supplier.places.relocated((flat,), (count,), shape)
-    term = supplier.element(found.call.args[found.lowering.base], index)
-    at = supplier.places.simplified(linear(index, shape))
-    target = Written(0, dtype_of(type_of(found.var)), shape)
-    store = Store(target, f"{found.var.name}_out", at, term)
+    store = supplier.stored(group.outputs[0], index, supplier.element(found.start, index))
     return PlacesPlan(supplier, (flat,), (count,), (store,))
 
 
 def places_added(group: Group) -> tuple[Dim, ...]:
-    """Return the shape of what a scatter adds."""
-    found = _scattered(group)
-    return shape_of(type_of(found.call.args[found.lowering.over]))
+    """Return the shape of what a scatter adds or stores."""
+    return _scattered(group).over
 
 
 def scatter_additions(
@@ -185,14 +182,14 @@ def scatter_additions(
     names: Sequence[str] = (FLAT,),
     sizes: tuple[Dim, ...] | None = None,
 ) -> PlacesPlan:
-    """Return the plan of a scatter's additions, at places that are computed; `names` and `sizes`
-    are as those of `places_plan`, one coordinate for all if no sizes are given. Raises NoKernel
-    where the places are not known one by one."""
+    """Return the plan of a scatter's additions or stores, at places that are computed; `names` and
+    `sizes` are as those of `places_plan`, one coordinate for all if no sizes are given. Raises
+    NoKernel where the places are not known one by one."""
     found = _scattered(group)
-    dtype = dtype_of(type_of(found.var))
+    total = type_of(found.total)
+    dtype, shape = dtype_of(total), found.over
     supplier = TermSupplier(group.function, layout, {})
-    places, call, over = supplier.places, found.call, found.lowering.over
-    shape, result = shape_of(type_of(call.args[over])), shape_of(type_of(found.var))
+    places, call = supplier.places, found.call
     sizes = (product(shape),) if sizes is None else sizes
     own = tuple(places.coordinate(n, s) for n, s in zip(names, sizes, strict=True))
     index = places.relocated(own, sizes, shape)
@@ -202,10 +199,11 @@ def scatter_additions(
     if added is None:
         raise NoKernel("its places are not known one by one")
     at, value = added
-    offset = places.simplified(linear([places.simplified(d) for d in at], result))
-    term = supplier.checked(elements, elements.cast(value, dtype), None, stored_at=offset)
-    target = Written(0, dtype, result, starts_zero=found.lowering.base is None)
-    store = Store(target, f"{found.var.name}_out", offset, term)
+    term = elements.cast(value, dtype)
+    store = supplier.stored(group.outputs[0], [places.simplified(d) for d in at], term)
+    term = supplier.checked(elements, term, None, stored_at=store.at)
+    target = replace(store.target, starts_zero=found.lowering.base is None)
+    store = replace(store, target=target, term=term)
     return PlacesPlan(supplier, own, sizes, (store,))
 
 

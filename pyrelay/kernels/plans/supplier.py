@@ -53,7 +53,7 @@ class TermSupplier:
         self._layout: Final = layout
         self._positions: Final = {p: i for i, p in enumerate(function.params)}
         self._leaves: Final = leaves
-        self._names: Final = [p.name for p in function.params]
+        self._params: Final = function.params
         self._results: Final = len(results_of(function.body))
         self.reader: Final = Reader(bindings_of(function.body), self)
 
@@ -125,19 +125,23 @@ class TermSupplier:
     def store(self, output: Output, index: Sequence[Dim]) -> Store:
         """Return how the element of an output at a place is stored: new storage holds the elements
         row by row."""
-        ty = type_of(output.value)
-        shape, dtype = shape_of(ty), dtype_of(ty)
-        if output.overwrites is None:
+        return self.stored(output, index, self.element(output.value, index))
+
+    def stored(self, output: Output, index: Sequence[Dim], term: Term) -> Store:
+        """Return the store of a term at a place of an output, or of what it overwrites."""
+        position = output.overwrites
+        if position is None:
             assert output.result is not None
-            target = Written(output.result, dtype, shape)
+            ty = type_of(output.value)
+            target = Written(output.result, dtype_of(ty), shape_of(ty))
             name = output.value.name if isinstance(output.value, Var) else "constant"
-            at = linear(index, shape)
+            at = linear(index, target.shape)
         else:
-            number = self._results + output.overwrites
-            target = Written(number, dtype, shape, overwrites=output.overwrites)
-            name = self._names[output.overwrites]
-            at = self._offset(output.overwrites, index, shape)
-        term = self.element(output.value, index)
+            ty = type_of(self._params[position])
+            number = self._results + position
+            target = Written(number, dtype_of(ty), shape_of(ty), overwrites=position)
+            name = self._params[position].name
+            at = self._offset(position, index, target.shape)
         return Store(target, f"{name}_out", self.places.simplified(at), term)
 
     def checked(

@@ -1,4 +1,4 @@
-"""Convolutions, and their gradients, as C."""
+"""Operators with C of their own: convolutions, their gradients, and the first of equal numbers."""
 
 from .calls import has_code as has_code
 from .calls import lower_call as lower_call

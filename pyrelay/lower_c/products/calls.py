@@ -12,6 +12,7 @@ from ...ir.op import Op
 from ...ir.types import DType, TensorType, TupleType, Type, float32, float64
 from ...kernels.calling import Argument, Form, Layout, NoKernel, Read, Size, Written
 from ...kernels.groups import Group
+from ...operators.composite.table_rows import first_places
 from ...operators.primitive.conv import (
     conv1d,
     conv2d,
@@ -21,6 +22,7 @@ from ...operators.primitive.conv import (
 )
 from ..math import Target, element_of
 from .convolutions import Convolution, Pair
+from .places import places_text
 
 _FORWARD: Final = (conv1d, conv2d)
 _Shape: TypeAlias = tuple[Dim, ...]
@@ -39,9 +41,10 @@ class CallText:
 
 
 def has_code(call: Call) -> bool:
-    """Return whether the call of an operator has C of its own: a convolution over one or two dims
-    of float32 or float64, whose sizes are known but for the number of images."""
-    return _convolution(call) is not None
+    """Return whether the call of an operator has C of its own: `first_places`, or a convolution
+    over one or two dims of float32 or float64, whose sizes are known but for the number of
+    images."""
+    return call.callee is first_places or _convolution(call) is not None
 
 
 def lower_call(group: Group, layout: Layout, target: Target, name: str = "") -> CallText:
@@ -49,11 +52,13 @@ def lower_call(group: Group, layout: Layout, target: Target, name: str = "") -> 
     call = group.call
     assert call is not None
     assert isinstance(call.callee, Op)
+    if any(form is not Form.CONTIGUOUS for form in layout.operands):
+        raise NoKernel("an operand does not lie row by row")
+    if call.callee is first_places:
+        return CallText(*places_text(name or call.callee.name, call))
     convolution = _convolution(call)
     if convolution is None:
         raise NoKernel(f"`{call.callee.name}` has no C form")
-    if any(form is not Form.CONTIGUOUS for form in layout.operands):
-        raise NoKernel("an operand does not lie row by row")
     params = {p: i for i, p in enumerate(group.function.params)}
     operands = [_position(a, params) for a in call.args if not is_unit(a)]
     wanted = _wanted(call)

@@ -126,8 +126,8 @@ class Block(CodeBlock):
             f"    {pointer}[{places}[lane]] = {stored}[lane];",
         )
 
-    def add(self, store: Store) -> None:
-        """Write the addition of the places of a vector to what is stored."""
+    def scatter(self, store: Store, *, adds: bool) -> None:
+        """Write the addition of the places of a vector to what is stored, or their store."""
         pointer = self.kernel.argument(store.target, store.name)
         dtype = store.target.dtype
         for name in self.kernel.terms.found(store.at):
@@ -136,11 +136,10 @@ class Block(CodeBlock):
         value = self.typed(store.term, dtype)
         if self.step(store.at) == ONE:
             where = self.behind(pointer, store.at)
-            load = call(self.kernel.function("load_part", dtype), where, "n")
-            stored = call(
-                self.kernel.function("store_part", dtype), where, infix(load, "+", value), "n"
-            )
-            self.line(f"{stored};")
+            if adds:
+                load = call(self.kernel.function("load_part", dtype), where, "n")
+                value = infix(load, "+", value)
+            self.line(f"{call(self.kernel.function('store_part', dtype), where, value, 'n')};")
             return
         places, added = self.kernel.fresh("places"), self.kernel.fresh("added")
         vector = f"{self.kernel.place_element}x{self.kernel.lanes}"
@@ -149,7 +148,7 @@ class Block(CodeBlock):
         asked = "" if inside is None else f"if ({inside.atom}[lane]) "
         count = "n" if self.lane is not None else "1"
         self.line(f"for (int lane = 0; lane < {count}; lane++)")
-        self.line(f"    {asked}{pointer}[{places}[lane]] += {added}[lane];")
+        self.line(f"    {asked}{pointer}[{places}[lane]] {'+=' if adds else '='} {added}[lane];")
 
     # Places.
 

@@ -1,17 +1,20 @@
-"""Scatters: the result as it starts, then additions at places that are computed.
+"""Scatters: the result as it starts, then additions, or stores, at places that are computed.
 
 Additions at one place happen in order, so sums are the same from run to run. Where the additions of
 neighbours lie one behind the other, as in the rows of an embedding, threads share these; else one
-thread makes all.
+thread makes all. Threads share the rows of what is stored: values of one place are equal.
 """
 
 from __future__ import annotations
 
-from ...ir.dims import ONE
+from typing import Final
+
+from ...ir.dims import ONE, Dim
 from ...ir.types import bool_
 from ...kernels.calling import Layout, NoKernel
 from ...kernels.groups import Group
 from ...kernels.plans.pointwise import PlacesPlan, places_added, scatter_additions, scatter_start
+from ...kernels.plans.supplier import Store
 from ...kernels.plans.terms import is_half
 from ..kernel import Kernel
 from ..math import Target
@@ -23,6 +26,11 @@ from .pointwise import PREFIX, passed
 
 _START = "_start"
 
+_MISS: Final = 64
+"""A row of a large table that is in no cache takes as long as so many additions of vectors."""
+_SHORT: Final = 128
+"""Threads that share a shorter row of a table wait for the same lines of memory."""
+
 
 def lower_scatter(
     group: Group, layout: Layout, target: Target, name: str = ""
@@ -32,6 +40,8 @@ def lower_scatter(
     (store,) = plan.stores
     if is_half(store.target.dtype) or store.target.dtype == bool_:
         raise NoKernel(f"{store.target.dtype} is not added in memory")
+    assert group.scattered is not None
+    adds = group.scattered.lowering.adds
     kernel = KernelText(group.function, plan.supplier.terms, plan.supplier.places, target, name)
     places = [kernel.terms.coordinates[n][0] for n in kernel.terms.found(store.at)]
     roots = [*plan.roots, *places]
@@ -42,10 +52,17 @@ def lower_scatter(
     nest = Nest(coordinates, plan.sizes, named(kernel, len(coordinates)))
 
     def inside(block: Block) -> None:
-        block.add(store)
+        block.scatter(store, adds=adds)
 
     cost = cost_of(kernel.terms, plan.roots)
-    if lane is not None and len(coordinates) > 1 and _step(kernel, lane, plan) == ONE:
+    width = plan.sizes[-1] if len(coordinates) > 1 else ONE
+    if not adds:
+        lines = nest.write(kernel, inside, by_row=len(coordinates) > 1)
+        count = plan.count.exact_quotient(width)
+        assert count is not None
+        cost = _MISS + cost * -(-(width.constant or _SHORT) // kernel.lanes)
+        kernel.loop("", str(kernel.dims.size(count)), cost, lines)
+    elif lane is not None and _is_wide(width, store) and _step(kernel, lane, plan) == ONE:
         lines = nest.write(kernel, inside, is_shared=True)
         rows = plan.count.exact_quotient(plan.sizes[-1])
         cost = cost * (256 if rows is None or rows.constant is None else rows.constant)
@@ -71,6 +88,12 @@ def _nested(group: Group, layout: Layout) -> PlacesPlan:
     if sizes == shape:
         return plan
     return scatter_additions(group, layout, names[: len(sizes)], sizes)
+
+
+def _is_wide(row: Dim, store: Store) -> bool:
+    """Return whether threads may share a row of what is added."""
+    is_table = store.target.overwrites is not None
+    return row != ONE and not (is_table and row.constant in range(_SHORT))
 
 
 def _step(kernel: KernelText, lane: str, plan: PlacesPlan) -> object:

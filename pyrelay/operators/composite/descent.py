@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from operator import call as apply
 from typing import TYPE_CHECKING, Any, Final
@@ -14,26 +13,20 @@ from ...ir.op import (
     Clash,
     Effect,
     Library,
-    Linear,
     MadeOf,
     NoGradient,
     Op,
-    Param,
     RuleCall,
-    Sample,
     ShapeBehaviour,
-    TensorSpec,
     attribute,
     operand,
 )
-from ...ir.rules import expect, with_rank
-from ...ir.types import UNIT, RefType, TensorType, TupleType, Type, is_float, show
-from ..primitive.embedding import embedding_grad
+from ...ir.types import UNIT, TensorType, TupleType, Type, is_float, show
 from ..shared.operands import as_positions, fields
 from ..shared.precision import widened
+from .table_rows import add_rows, flat_rows, store_rows
 
 if TYPE_CHECKING:
-    from ...ir.dims import Dim
     from ..builder import Value
 
 
@@ -95,21 +88,22 @@ def _step(torch: Any, param: Any, pair: Any, lr: float) -> Any:
 
 def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     """Return the steps one by one; all are computed before the first is made."""
-    params, grads = map(fields, args)
-    moved: list[Value] = []
+    (params, grads), lr = map(fields, args), attrs["lr"]
+    added: list[tuple[Value, Value, Value]] = []
+    moved: list[tuple[Value, Value]] = []
     for param, grad in zip(params, grads, strict=True):
+        if isinstance(grad.ty, TupleType) and not is_float(grad[1].tensor.dtype):
+            rows, numbers = flat_rows(grad[0], grad[1], param.rank - 1)
+            added.append((param, numbers, (widened(rows) * -lr).cast(param.dtype)))
+            continue
         if isinstance(grad.ty, TupleType):
-            left, right = grad[0], grad[1]
-            is_product = is_float(right.tensor.dtype)
-            grad = left @ right if is_product else _table(left, right, param.shape[0])
-        moved.append((widened(param) - widened(grad) * attrs["lr"]).cast(param.dtype))
-    for param, value in zip(params, moved, strict=True):
+            grad = grad[0] @ grad[1]
+        moved.append((param, (widened(param) - widened(grad) * lr).cast(param.dtype)))
+    for step in added:
+        add_rows(*step)
+    for param, value in moved:
         overwrite(param, value)
     return args[0].builder.unit()
-
-
-def _table(rows: Value, numbers: Value, count: Dim) -> Value:
-    return embedding_grad(rows, numbers, num_embeddings=count)
 
 
 descend_in_place: Final = Op(
@@ -127,86 +121,6 @@ descend_in_place: Final = Op(
 )
 
 
-descend_by_rows: Final = replace(
-    descend_in_place,
-    name="descend_by_rows",
-    doc="`descend_in_place` where a table has many more rows than its gradient: no kernel goes "
-    "over the table.",
-    lowering=Library(update_in_place),
-)
-
-
-def _summed_rows_type(call: RuleCall) -> Type:
-    rows, (count,) = call.tensor(0), with_rank(call, 1, 1).shape
-    wanted = TensorType((count, *rows.shape[1:]), rows.dtype)
-    expect(call, 0, wanted, "`summed_rows` takes a row for each number")
-    return rows
-
-
-def _summed_rows(torch: Any, rows: Any, numbers: Any) -> Any:
-    _, places = torch.unique(as_positions(torch, numbers, rows), return_inverse=True)
-    return torch.zeros_like(rows).index_add_(0, places, rows).index_select(0, places)
-
-
-summed_rows: Final = Op(
-    name="summed_rows",
-    doc="Rows with their numbers, each replaced by the sum of all rows of its number.",
-    params=(operand("rows"), operand("numbers")),
-    type_rule=_summed_rows_type,
-    shape=ShapeBehaviour.FIXED,
-    lowering=Library(_summed_rows, is_fresh=True),
-    push=Linear(("rows",)),
-    grad=lambda p: (p.g.builder.call(summed_rows, (p.g, p.args[1])), None),
-    samples=lambda: (
-        Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4))),
-        Sample((TensorSpec((5, 2, 3)), TensorSpec((5,), "int64", 0, 4))),
-        Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 4))),
-        Sample((TensorSpec((6, 3), contiguous=False), TensorSpec((6,), "int32", 0, 4))),
-    ),
-)
-
-
-def _write_rows_type(call: RuleCall) -> Type:
-    try:
-        call.solver.unify(call.types[0], RefType(call.type(1)))
-    except Clash:
-        call.clash("`write_rows` takes a reference and its new contents", 0, 1)
-    pending = call.type(2)
-    for part in pending.fields if isinstance(pending, TupleType) else (pending,):
-        match part:
-            case TupleType((TensorType(shape, dtype), TensorType((count,), _), rows)) if (
-                rows == TensorType((count, *shape[1:]), dtype)
-            ):
-                pass
-            case _:
-                call.clash(f"`write_rows` takes a table, numbers and rows, not {show(part)}", 2)
-    return UNIT
-
-
-def _write_rows(torch: Any, cell: Any, content: Any, tables: Sequence[Any]) -> tuple[()]:
-    steps = [
-        partial(table.index_copy_, 0, as_positions(torch, numbers, table), rows)
-        for table, numbers, rows in tables
-    ]
-    # As above: an interrupt comes before or after all of them.
-    deque(map(apply, [*steps, partial(setattr, cell, "value", content)]), maxlen=0)
-    return ()
-
-
-write_rows: Final = Op(
-    name="write_rows",
-    doc="The contents of a reference replaced, and rows of tables among them, in the storage of "
-    "the tables: each is `(table, numbers, rows)`. Rows of one number are equal.",
-    params=(operand("cell"), operand("content"), operand("tables")),
-    type_rule=_write_rows_type,
-    effect=Effect.STATE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_write_rows),
-    grad=NoGradient("made after all gradients are", is_zero=False),
-    samples=lambda: (),
-)
-
-
 def _overwrite_type(call: RuleCall) -> Type:
     targets, values = call.type(0), call.type(1)
     try:
@@ -217,53 +131,78 @@ def _overwrite_type(call: RuleCall) -> Type:
     return UNIT
 
 
-def _overwriting(name: str, doc: str, lowering: Library, *params: Param) -> Op:
-    """Return an operator that stores its second operand over its first."""
-    return Op(
-        name=name,
-        doc=doc,
-        params=params,
-        type_rule=_overwrite_type,
-        effect=Effect.STATE,
-        shape=ShapeBehaviour.TRIVIAL,
-        lowering=lowering,
-        grad=NoGradient("made after all gradients are", is_zero=False),
-        samples=lambda: (),
-    )
-
-
 def _overwrite(torch: Any, target: Any, value: Any) -> tuple[()]:
     target.copy_(value)
     return ()
 
 
-overwrite: Final = _overwriting(
-    "overwrite",
-    "The elements of a tensor, in its own storage, replaced by those of another.",
-    Library(_overwrite),
-    operand("target"),
-    operand("value"),
+overwrite: Final = Op(
+    name="overwrite",
+    doc="The elements of a tensor, in its own storage, replaced by those of another.",
+    params=(operand("target"), operand("value")),
+    type_rule=_overwrite_type,
+    effect=Effect.STATE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_overwrite),
+    grad=NoGradient("made after all gradients are", is_zero=False),
+    samples=lambda: (),
 )
 
 
+def _overwrite_all_type(call: RuleCall) -> Type:
+    targets, values = call.type(0), call.type(1)
+    if not isinstance(targets, TupleType) or not isinstance(values, TupleType):
+        call.clash("`overwrite_all` takes a tuple of tensors and a tuple of values", 0, 1)
+    if len(targets.fields) != len(values.fields):
+        call.clash("`overwrite_all` takes one value for each tensor", 0, 1)
+    for target, value in zip(targets.fields, values.fields, strict=True):
+        if value != target and not (isinstance(target, TensorType) and _are_rows(target, value)):
+            message = f"`overwrite_all` puts {show(value)} in the place of {show(target)}"
+            call.clash(message, 0, 1)
+    return UNIT
+
+
+def _are_rows(table: TensorType, pair: Type) -> bool:
+    """Return whether a type is that of rows of a table with their numbers."""
+    match pair:
+        case TupleType((TensorType((count, *row), dtype), TensorType((again,), kind))):
+            fits = count == again and (tuple(row), dtype) == (table.shape[1:], table.dtype)
+            return fits and not is_float(kind)
+        case _:
+            return False
+
+
 def _overwrite_all(torch: Any, targets: Sequence[Any], values: Sequence[Any]) -> tuple[()]:
+    steps = [
+        partial(t.index_copy_, 0, as_positions(torch, v[1], t), v[0])
+        if isinstance(v, tuple)
+        else partial(t.copy_, v)
+        for t, v in zip(targets, values, strict=True)
+    ]
     # As above: an interrupt comes before or after all of them.
-    copies = [partial(t.copy_, v) for t, v in zip(targets, values, strict=True)]
-    deque(map(apply, copies), maxlen=0)
+    deque(map(apply, steps), maxlen=0)
     return ()
 
 
 def _overwrite_all_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    targets, values = map(fields, args)
-    for target, value in zip(targets, values, strict=True):
-        overwrite(target, value)
+    for target, value in zip(*map(fields, args), strict=True):
+        if isinstance(value.ty, TupleType):
+            store_rows(target, value[1], value[0])
+        else:
+            overwrite(target, value)
     return args[0].builder.unit()
 
 
-overwrite_all: Final = _overwriting(
-    "overwrite_all",
-    "The elements of each tensor of a tuple, in its own storage, replaced by those of another.",
-    Library(_overwrite_all, fused=MadeOf(_overwrite_all_code)),
-    operand("targets"),
-    operand("values"),
+overwrite_all: Final = Op(
+    name="overwrite_all",
+    doc="The elements of each tensor of a tuple, in its own storage, replaced by those of another. "
+    "A pair is rows, with their numbers, that replace rows of a table; those of one number are "
+    "equal.",
+    params=(operand("targets"), operand("values")),
+    type_rule=_overwrite_all_type,
+    effect=Effect.STATE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_overwrite_all, fused=MadeOf(_overwrite_all_code)),
+    grad=NoGradient("made after all gradients are", is_zero=False),
+    samples=lambda: (),
 )

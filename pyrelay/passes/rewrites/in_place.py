@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import ClassVar, Final, TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
 from ...analysis.aliasing import RefAliasing
 from ...analysis.bindings import definitions, uses
 from ...dataclass import dataclass
-from ...ir.dims import product
 from ...ir.expr import (
     Binding,
     Call,
@@ -36,19 +35,16 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.traverse import rewrite
-from ...ir.types import UNIT, TensorType, TupleType, Type
+from ...ir.types import UNIT, TupleType, Type
 from ...ir.verify import Stage
-from ...operators.composite.descent import descend_by_rows, descend_in_place
+from ...operators.composite.descent import descend_in_place
 from ...operators.composite.optim import sgd_step
 from ...operators.matrices.products import matmul
 from ..base import Context, Opaque, Pass, nothing_opaque
 from .cell_contents import Contents
-from .low_rank_gradients import factors_of, is_float_tensor
+from .low_rank_gradients import factors_of
 from .update_rows import RowUpdate, row_update
 from .update_steps import StepUpdate, step_update
-
-SMALL_TABLE: Final = 1 << 16
-"""A kernel that goes over a table of at most so many elements takes as long as a call of torch."""
 
 
 @final
@@ -59,16 +55,6 @@ class _ParameterStep:
     param: Var
     grad: Var
     factors: tuple[Var, Var] | None
-
-    @property
-    def is_of_few_rows(self) -> bool:
-        """Whether the gradient is rows of a table that is too large to be gone over."""
-        if self.factors is None or is_float_tensor(self.factors[1]):
-            return False
-        table = type_of(self.param)
-        assert isinstance(table, TensorType)
-        size = product(table.shape).constant
-        return size is None or size > SMALL_TABLE
 
 
 @final
@@ -116,8 +102,7 @@ class _Descent:
             s.grad if s.factors is None else pack("factors", s.factors) for s in self.steps
         )
         operands = (pack("params", tuple(s.param for s in self.steps)), pack("grads", grads))
-        op = descend_by_rows if any(s.is_of_few_rows for s in self.steps) else descend_in_place
-        step = Call(op, operands, {"lr": self.lr}, ty=UNIT, span=span)
+        step = Call(descend_in_place, operands, {"lr": self.lr}, ty=UNIT, span=span)
         return [*bound, Binding(var, step)]
 
 

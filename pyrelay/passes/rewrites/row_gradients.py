@@ -35,9 +35,9 @@ from ...ir.traverse import rewrite
 from ...ir.types import DType, DTypeKind, SizeType, TensorType, TupleType, Type, int64
 from ...ir.verify import Stage
 from ...operators.builder import Builder, Value
-from ...operators.composite.descent import summed_rows
 from ...operators.composite.measure import norm
 from ...operators.composite.optim import adam_step, momentum_step, sgd_step
+from ...operators.composite.table_rows import summed_rows
 from ...operators.primitive import math
 from ...operators.primitive.arithmetic import add, divide, maximum, multiply, negative
 from ...operators.primitive.create import full, zeros, zeros_like

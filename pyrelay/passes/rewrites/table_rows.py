@@ -11,6 +11,7 @@ from ...ir.expr import Call, Expr, type_of
 from ...ir.op import Op
 from ...ir.types import TensorType, int64
 from ...operators.builder import Builder, Value
+from ...operators.composite.table_rows import flat_rows
 from ...operators.primitive.arithmetic import floor_divide, mod
 from ...operators.primitive.compare import equal, where
 from ...operators.primitive.create import arange
@@ -95,10 +96,3 @@ def _alone(elements: Value, places: Value, row: tuple[Dim, ...]) -> Value:
     is_here = equal(places.unsqueeze(1), elements.builder.call(arange, (), {"end": width}))
     elements = elements.unsqueeze(1)
     return where(is_here, elements, 0.0).reshape(elements.shape[0], *row)
-
-
-def flat_rows(rows: Value, numbers: Value, rank: int) -> tuple[Value, Value]:
-    """Return rows, which are tensors of a rank, one after the other, with their numbers."""
-    row = rows.shape[rows.rank - rank :]
-    count = product(rows.shape[: rows.rank - rank])
-    return rows.reshape(count, *row), numbers.reshape(count).cast(int64)

@@ -2,8 +2,9 @@
 
 The gradient of a table of embeddings is zero but for the rows that were looked up, and a step
 `by_rows` leaves the other rows of the parameter, and of its moments, as they are. Where nothing
-aliases the old contents of the cell, the step is taken on the rows alone, and the write of the cell
-puts them into the tables that are there (`write_rows`).
+aliases the old contents of the cell, the step is taken on the rows alone, and these are stored in
+the tables that are there; all else that the step computes is stored over what it replaces
+(`overwrite_all`), so that the cell keeps its contents.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from typing import Final, final
 
 from ...analysis.aliasing import RefAliasing
 from ...dataclass import dataclass
-from ...ir.expr import Binding, Call, Expr, RefWrite, TupleGet, Var
+from ...ir.expr import Binding, Call, Expr, RefRead, RefWrite, TupleGet, Var, type_of
 from ...ir.op import Op
-from ...ir.types import UNIT
+from ...ir.types import UNIT, TensorType
 from ...operators.builder import Builder, Value
-from ...operators.composite.descent import summed_rows, write_rows
+from ...operators.composite.descent import overwrite_all
 from ...operators.composite.optim import adam_step, momentum_step
+from ...operators.composite.table_rows import flat_rows, summed_rows
 from ...operators.primitive.gathering import index_select
 from .cell_contents import Contents, Path
 from .low_rank_gradients import factors_of, is_float_tensor
-from .table_rows import flat_rows
 
 _TABLES: Final[Mapping[Op, tuple[int, ...]]] = {momentum_step: (0, 3), adam_step: (0, 2, 3)}
 """The operands of a step that its results replace, in their order."""
@@ -49,8 +50,8 @@ class _TableStep:
         """The parameter and its moments."""
         return [self.call.args[p] for p in self.places]
 
-    def moved(self, builder: Builder) -> Iterator[Value]:
-        """Return each table with the numbers of the rows that move, and these rows."""
+    def moved(self, builder: Builder) -> Iterator[tuple[Value, Value]]:
+        """Return each table, and the rows that move with their numbers."""
         rows, numbers = map(builder.value, self.factors)
         rows, numbers = flat_rows(rows, numbers, rows.rank - numbers.rank)
         args = [builder.value(a) for a in self.call.args]
@@ -60,31 +61,28 @@ class _TableStep:
             args[place] = index_select(args[place], numbers, dim=0)
         found = builder.call(self.op, args, self.call.attrs)
         for place, table in enumerate(tables):
-            yield builder.tuple((table, numbers, found[place]))
+            yield table, builder.tuple((found[place], numbers))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class RowUpdate:
-    """A write of which some steps move rows alone: each of their results, in `replaced`, gives way
-    to the table that is there. `others` are the new values beside; `spare` are the variables that
-    are needed no more."""
+    """A write of which some steps move rows alone. `others` are the new values beside, each with
+    the path to what it replaces; `spare` are the variables that are needed no more."""
 
-    contents: Contents
+    write: RefWrite
     steps: tuple[_TableStep, ...]
-    replaced: Mapping[Expr, Expr]
-    others: tuple[Expr, ...]
+    others: tuple[tuple[Expr, Path], ...]
     spare: frozenset[Expr]
 
     def take_part(self, aliasing: RefAliasing) -> None:
         """Note what the write reads when it is made, and lose what must not be among the new
         values."""
-        write = self.contents.write
-        for other in self.others:
+        for other, _ in self.others:
             aliasing.lost.update(aliasing.by(other))
-        for table in self.replaced.values():
+        for table in (t for step in self.steps for t in step.tables):
             assert isinstance(table, Var)
-            aliasing.use_at(table, aliasing.place[write])
+            aliasing.use_at(table, aliasing.place[self.write])
 
     def settled(self, _: RefAliasing) -> RowUpdate:
         """Return the update: the rows are computed before anything is written."""
@@ -92,21 +90,21 @@ class RowUpdate:
 
     def bindings(self, var: Var) -> list[Binding]:
         """Return the bindings that take the place of the write's."""
-        write = self.contents.write
+        write = self.write
         builder = Builder(write.span)
-        tables = builder.tuple([part for step in self.steps for part in step.moved(builder)])
-        content = self._rebuilt(builder, write.value)
-        operands = (write.ref, content.atom, tables.atom)
-        call = Call(write_rows, operands, {}, ty=UNIT, span=write.span)
+        pairs = [pair for step in self.steps for pair in step.moved(builder)]
+        read = RefRead(write.ref, ty=type_of(write.value), span=write.span)
+        content = builder.bind(read, "content")
+        pairs += ((_part(content, path), builder.value(other)) for other, path in self.others)
+        targets, values = map(builder.tuple, zip(*pairs, strict=True))
+        call = Call(overwrite_all, (targets.atom, values.atom), {}, ty=UNIT, span=write.span)
         return [*builder.bindings, Binding(var, call)]
 
-    def _rebuilt(self, builder: Builder, atom: Expr) -> Value:
-        """Return a part of the contents with the tables that are there. Models nest as deep as
-        written."""
-        fields = self.contents.fields(atom)
-        if fields is None or atom not in self.spare:
-            return builder.value(self.replaced.get(atom, atom))
-        return builder.tuple([self._rebuilt(builder, f) for f in fields])
+
+def _part(content: Value, path: Path) -> Value:
+    for place in path:
+        content = content[place]
+    return content
 
 
 def row_update(
@@ -114,33 +112,29 @@ def row_update(
 ) -> RowUpdate | None:
     """Return a write as an update of rows; None if no step of it is one."""
     contents = Contents(write, defined, uses)
-    spare, others = set[Expr](), list[Expr]()
+    spare, others = set[Expr](), list[tuple[Expr, Path]]()
     made: dict[Expr, dict[int, tuple[Expr, Path]]] = {}
     for atom, path in contents.parts():
         value = defined.get(atom)
-        if contents.stays(atom, path):
+        if contents.stays(atom, path) or type_of(atom) == UNIT:
             continue
         if contents.fields(atom) is not None:
             spare.add(atom)
         elif isinstance(value, TupleGet) and uses[atom] == 1:
             made.setdefault(value.value, {})[value.index] = atom, path
         else:
-            others.append(atom)
+            others.append((atom, path))
     steps: list[_TableStep] = []
-    replaced: dict[Expr, Expr] = {}
     for stepped, results in made.items():
         step = _row_step(defined.get(stepped), contents)
         if step is None or uses[stepped] != len(results) or not _stay(step, results, contents):
-            others += (atom for atom, _ in results.values())
+            others += results.values()
             continue
         steps.append(step)
-        spare |= {stepped, step.call.args[1]}
-        replaced |= {results[i][0]: table for i, table in enumerate(step.tables)}
-    if not steps:
+        spare |= {stepped, step.call.args[1], *(atom for atom, _ in results.values())}
+    if not steps or not all(isinstance(type_of(atom), TensorType) for atom, _ in others):
         return None
-    return RowUpdate(
-        contents, tuple(steps), replaced, tuple(others), frozenset(spare | {*replaced})
-    )
+    return RowUpdate(write, tuple(steps), tuple(others), frozenset(spare))
 
 
 def _row_step(value: Expr | None, contents: Contents) -> _TableStep | None:

@@ -26,6 +26,7 @@ from pyrelay.kernels.groups import (
 )
 from pyrelay.kernels.reading import bindings_of, results_of, shape_of, straight_line
 from pyrelay.operators.composite.descent import overwrite
+from pyrelay.operators.composite.table_rows import add_rows, store_rows
 
 
 def checked(group: Group) -> Group:
@@ -35,6 +36,9 @@ def checked(group: Group) -> Group:
         carried, wanted = getattr(group, field.name), getattr(found, field.name)
         assert carried == wanted, (field.name, carried, wanted)
     return group
+
+
+WRITING = (overwrite, add_rows, store_rows)
 
 
 class NoGroup(Exception):  # noqa: N818  the answer of a question
@@ -57,7 +61,8 @@ def group_of(function: Function) -> Group:
         case [Product(), *_]:
             return _contraction(function, outputs, products, reductions)
         case [Scattered() as found]:
-            if [o.value for o in outputs] != [found.var]:
+            made = found.call.args[-1] if found.lowering.in_place else found.var
+            if [o.value for o in outputs] != [made]:
                 raise NoGroup("a scatter gives one value and nothing else")
             return Group(Kind.SCATTER, function, outputs, scattered=found)
         case _ if reductions:
@@ -73,7 +78,7 @@ def _outputs(function: Function) -> tuple[Output, ...]:
     found: list[Output] = []
     for value in bindings_of(function.body).values():
         match value:
-            case Call(callee, (target, stored)) if callee is overwrite:
+            case Call(callee, (target, *_, stored)) if callee in WRITING:
                 if target not in function.params:
                     raise NoGroup("only parameters are overwritten")
                 found.append(Output(stored, None, function.params.index(target)))

@@ -9,7 +9,7 @@ import pytest
 from pyrelay.ir.declaration.lowering import Elementwise, Scatter, inside
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call
-from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
+from pyrelay.ir.op import Clash, Effect, Op, Sample, TensorSpec
 from pyrelay.kernels.fusion.nodes import has_elements
 from pyrelay.operators.primitive import index, pool
 from pyrelay.operators.table import ALL, GENERATED
@@ -26,7 +26,11 @@ def call_of(op: Op, sample: Sample, names: Mapping[int, Dim] | None = None) -> C
 
 @pytest.mark.parametrize(
     "op",
-    [op for op in (*ALL, *GENERATED) if isinstance(inside(op.lowering), Elementwise | Scatter)],
+    [
+        op
+        for op in (*ALL, *GENERATED)
+        if isinstance(inside(op.lowering), Elementwise | Scatter) and op.effect is Effect.NONE
+    ],
     ids=lambda op: op.name,
 )
 def test_a_body_asks_for_nothing_but_places_and_sizes(op: Op) -> None:

@@ -231,6 +231,17 @@ def test_updates_of_many_parameters_are_one_launch() -> None:
     assert kinds(found) == [Kind.UPDATES]
 
 
+def test_parameters_that_are_updated_from_each_other_share_no_launch_of_passes() -> None:
+    matrix = "Tensor[(3, 4), float32]"
+    found = check(
+        f"def @main(%m: ref(({matrix}, {matrix}, Tensor[(4,), float32])), %g: {matrix}) {{"
+        " let %p = ref_read(%m); let %w = %p.0; let %v = %p.1; let %n = %p.2;"
+        " let %d = %v * 0.5f32 + (%g + %w * 0.5f32); let %_ = overwrite(%n, %n + 1.0f32);"
+        " let %_ = overwrite(%w, %w - %d); let %_ = overwrite(%v, %d); () }"
+    )
+    assert kinds(found) == [Kind.POINTWISE, Kind.POINTWISE]
+
+
 @pytest.mark.parametrize("count", [200, 2000])
 def test_large_bodies_are_cut_into_kernels_of_bounded_size(count: int) -> None:
     steps = "".join(f"let %v{i + 1} = tanh(%v{i}) * %x; " for i in range(count))

@@ -28,17 +28,20 @@ MANY = 3
 UNBATCHED = {
     "nonzero": "its size depends on the values",
     "bincount": "its size depends on the values",
-    "summed_rows": "it is made after functions are mapped",
+    "first_places": "it is made after functions are mapped",
 }
 """Operators that have no rule, and why."""
 
 FACTORIES = {"full", "zeros", "ones", "arange", "linspace", "eye", "random_key"}
 """Operators without operands, so that no row comes into them."""
 
+MADE_OF_UNBATCHED = {"summed_rows"}
+"""Operators that are made of one without a rule."""
+
 OPERATORS = [
     op
     for op in (*ALL, *GENERATED)
-    if tier(op) is not Tier.HOST and op.name not in {*UNBATCHED, *FACTORIES}
+    if tier(op) is not Tier.HOST and op.name not in {*UNBATCHED, *MADE_OF_UNBATCHED, *FACTORIES}
 ]
 
 
