@@ -169,7 +169,7 @@ def _topk(
 ) -> Expr:
     """Build the best elements along an axis; all of them in order where `k` is below 1."""
     x = e.named(x)
-    count = e.size(x, axis) if k is None or k < 1 else k
+    count = e.size(x, axis) if k is None or (isinstance(k, int) and k < 1) else k
     found = e.named(e.call(sort.topk, x, k=count, dim=axis, largest=not is_ascend))
     positions = e.call(compare.cast, e.get(found, 1), dtype=dtype)
     match ret_type:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from .dynamic import DYNAMIC
 from .elementwise import ELEMENTWISE
 from .lookups import LOOKUPS
 from .networks import NETWORKS
@@ -12,17 +13,16 @@ from .reductions import REDUCTIONS
 from .shapes import SHAPES
 
 SUPPORTED: Final = {
-    op.name: op for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *LOOKUPS, *NETWORKS, *POOLS)
+    op.name: op
+    for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *DYNAMIC, *LOOKUPS, *NETWORKS, *POOLS)
 }
 """Every operator of Relay that is read, by its name there."""
 
 _OTHERS: Final = """
 adv_index annotation.cast_hint annotation.compiler_begin annotation.compiler_end
-argwhere auto_scheduler_layout_transform call_lowered call_tir collapse_sum_to
+argwhere auto_scheduler_layout_transform call_lowered call_tir
 contrib.adaptive_avg_pool2d
-debug device_copy dft dyn.broadcast_to dyn.expand_dims dyn.full
-dyn.image.resize2d dyn.nn.pad dyn.nn.upsampling dyn.one_hot dyn.ones dyn.reshape
-dyn.sparse_to_dense dyn.squeeze dyn.strided_slice dyn.tile dyn.topk dyn.zeros fast_erf fast_exp
+debug device_copy dft dyn.nn.upsampling dyn.sparse_to_dense fast_erf fast_exp
 fast_softmax fast_tanh fixed_point_multiply hamming_window
 image.affine_grid image.crop_and_resize image.dilation2d image.grid_sample image.resize1d
 image.resize3d invert_permutation layout_transform left_shift logsumexp

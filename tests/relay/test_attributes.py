@@ -56,6 +56,10 @@ TENSORS: Final = {
     "G": torch.randint(0, 4, (4, 4), generator=torch.Generator().manual_seed(0)),
     "A": torch.tensor(1.5),
     "C": torch.tensor(0.25),
+    "b": torch.tensor([1]),
+    "c": torch.tensor([2]),
+    "d": torch.tensor([4, 5]),
+    "e": torch.tensor([9]),
 }
 Values = tuple[str | None, str]
 """An attribute in the call that others are compared with, None where it is left out, and in
@@ -157,6 +161,31 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
         "%P, %A, %C",
         {"depth": ("9", "8"), "axis": (None, "0"), "dtype": (None, '"float64"')},
     ),
+    "dyn.one_hot": ("%P, %A, %C, %e", {"axis": (None, "0"), "dtype": (None, '"float64"')}),
+    "dyn.topk": (
+        "%X, %c",
+        {
+            "axis": (None, "0"),
+            "ret_type": ('"both"', '"values"'),
+            "is_ascend": (None, "True"),
+            "dtype": (None, '"int64"'),
+        },
+    ),
+    "dyn.expand_dims": ("%X, %b", {"num_newaxis": (None, "2")}),
+    "dyn.strided_slice": (
+        "%S, %b, %c, %b",
+        {"slice_mode": (None, '"size"'), "axes": (None, "[1]")},
+    ),
+    "dyn.full": ("%A, %d", {"dtype": (None, '"float64"')}),
+    **dict.fromkeys(("dyn.zeros", "dyn.ones"), ("%d", {"dtype": ('"int32"', '"float32"')})),
+    "dyn.image.resize2d": (
+        "%I, %d",
+        {
+            "layout": (None, '"NHWC"'),
+            "coordinate_transformation_mode": (None, '"align_corners"'),
+            "out_dtype": (None, '"float64"'),
+        },
+    ),
     "nn.pad": (
         "%Q",
         {
@@ -248,7 +277,8 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
     "nn.instance_norm": ("%S, %V, %V", NORMAL),
 }  # fmt: skip
 
-NEAREST: Final = 'size=[4, 4], coordinate_transformation_mode="asymmetric"'
+ASYMMETRIC: Final = 'coordinate_transformation_mode="asymmetric"'
+NEAREST: Final = f"size=[4, 4], {ASYMMETRIC}"
 AGREE: Final[dict[tuple[str, str], str]] = {
     ("nn.dense", "units"): "%Q, %Q, units={4|5}",
     ("nn.matmul", "units"): "%Q, %Q, units={4|5}",
@@ -266,6 +296,10 @@ AGREE: Final[dict[tuple[str, str], str]] = {
     'method={"nearest_neighbor"|"linear"}',
     ("image.resize2d", "rounding_method"): f'%I, {NEAREST}, method="nearest_neighbor", '
     'rounding_method={"floor"|"ceil"}',
+    ("dyn.image.resize2d", "method"): f'%I, %d, {ASYMMETRIC}, rounding_method="floor", '
+    'method={"nearest_neighbor"|"linear"}',
+    ("dyn.image.resize2d", "rounding_method"): f"%I, %d, {ASYMMETRIC}, "
+    'method="nearest_neighbor", rounding_method={"floor"|"ceil"}',
     ("nn.conv2d_transpose", "channels"): "%J, %M, channels={2|3}",
     ("nn.conv2d_transpose", "kernel_size"): "%J, %M, kernel_size={[2, 2]|[3, 2]}",
     ("nn.avg_pool2d", "dilation"): "%I, pool_size=[2, 2], dilation={[1, 1]|[2, 2]}",

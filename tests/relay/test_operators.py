@@ -11,6 +11,7 @@ from torch import Tensor
 
 from pyrelay import api
 from pyrelay.relay05.table import SUPPORTED
+from tests.relay.dynamic_cases import DYNAMIC
 from tests.relay.network_cases import NETWORKS
 from tests.relay.operator_cases import (
     BINARY,
@@ -49,7 +50,7 @@ def test_operators_of_two_operands_broadcast(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "args", "expected"),
-    [*INTEGERS, *SHAPES, *REDUCTIONS, *NETWORKS],
+    [*INTEGERS, *SHAPES, *DYNAMIC, *REDUCTIONS, *NETWORKS],
     ids=lambda v: str(v)[:60] if isinstance(v, str) else "",
 )
 def test_an_operator_gives_relays_value(
@@ -59,6 +60,6 @@ def test_an_operator_gives_relays_value(
 
 
 def test_every_operator_is_tried() -> None:
-    cases = [text for text, _, _ in (*INTEGERS, *SHAPES, *REDUCTIONS, *NETWORKS)]
+    cases = [text for text, _, _ in (*INTEGERS, *SHAPES, *DYNAMIC, *REDUCTIONS, *NETWORKS)]
     tried = {*UNARY, *BINARY, "divide"} | {n for n in SUPPORTED for t in cases if f"{n}(" in t}
     assert sorted(set(SUPPORTED) - tried) == []
