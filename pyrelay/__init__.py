@@ -7,6 +7,7 @@ from .garbage import uncollected
 with uncollected():
     from . import dispatch as dispatch
     from .annotations import NHWC as NHWC
+    from .annotations import Batch as Batch
     from .annotations import Bool as Bool
     from .annotations import Dim as Dim
     from .annotations import Float as Float

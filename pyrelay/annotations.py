@@ -103,6 +103,18 @@ class RefAnnotation(Joinable):
         return f"Ref[{_written(self.content)}]"
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class BatchAnnotation(Joinable):
+    """Values side by side as they are annotated: the type of each, and the sizes of the batch."""
+
+    element: Any
+    sizes: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"Batch[{_written(self.element)}, {', '.join(map(_written, self.sizes))}]"
+
+
 def _written(part: Any) -> str:
     """Return a part of an annotation as it is written: a type, a size or a shape."""
     match part:
@@ -141,6 +153,7 @@ class Optimizer:
 
 if TYPE_CHECKING:
     from collections.abc import Callable as Fn  # pyright: ignore[reportUnusedImport]
+    from typing import Annotated as Batch  # pyright: ignore[reportUnusedImport]
     from typing import Annotated as Tensor
 
     T = TypeVar("T")
@@ -215,6 +228,14 @@ else:
 
         def __class_getitem__(cls, items: Any) -> TensorAnnotation:
             return TensorAnnotation(items if isinstance(items, tuple) else (items,))
+
+    class Batch:
+        """Many values side by side in an annotation: `Batch[Point, N]`, an instance of `Point` with
+        a dim more in each tensor; `Batch[Point, N, M]` of `N` rows of `M`."""
+
+        def __class_getitem__(cls, items: Any) -> BatchAnnotation:
+            element, *sizes = items
+            return BatchAnnotation(element, tuple(sizes))
 
     class Fn:
         """A function in an annotation: `Fn[[A, B], C]`."""

@@ -8,10 +8,21 @@ from typing import TYPE_CHECKING, final
 from ..dataclass import dataclass
 from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..ir.derived_types.batch_dims import NoBatch, axes_of, is_batched, with_batch, without_batch
+from ..ir.derived_types.own_tensors import own_tensors
 from ..ir.dims import Dim
 from ..ir.expr import Batching, Options, Transform
 from ..ir.op import Clash, Stuck
-from ..ir.types import AdtType, FnType, TupleType, Type, TypeHole, show
+from ..ir.types import (
+    AdtType,
+    FnType,
+    TupleType,
+    Type,
+    TypeHole,
+    batch_name,
+    element_name,
+    show,
+    subtypes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,25 +103,44 @@ class BatchConstraint:
             return ()
         found, known = solver.resolve(ty), solver.resolve(whole)
         if not _is_open(found):
-            solver.unify(whole, with_batch(found, axes, self.size, self.adts))
+            self._unify_batch(solver, whole, found, axes)
             return ()
         if not _is_open(known):
             solver.unify(ty, without_batch(known, axes))
-            solver.unify(whole, with_batch(solver.resolve(ty), axes, self.size, self.adts))
+            self._unify_batch(solver, whole, solver.resolve(ty), axes)
             return ()
         if isinstance(found, TypeHole) and isinstance(known, TypeHole):
             return found, known
         # Each side is given its form once: new holes at every attempt would wake others for ever.
         if isinstance(found, TypeHole):
             found = _again(known, solver)
+            if isinstance(known, AdtType) and element_name(known.name) is not None:
+                assert isinstance(found, AdtType)
+                found = AdtType(element_name(known.name) or known.name, found.args[:-1])
             solver.unify(ty, found)
         elif isinstance(known, TypeHole):
             known = _again(found, solver)
+            if isinstance(known, AdtType) and own_tensors(self.adts, known.name):
+                known = AdtType(batch_name(known.name), (*known.args, self.size))
+                self._mention(solver, known)
             solver.unify(whole, known)
         if type(found) is not type(known) or len(_inside(found)) != len(_inside(known)):
             raise Clash(f"{show(known)} is no batch of {show(found)}")
         each = zip(_inside(found), _inside(known), _axes_inside(found, axes), strict=True)
         return tuple(hole for parts in each for hole in self._batch(solver, *parts))
+
+    def _unify_batch(self, solver: Solver, whole: Type, element: Type, axes: Axes) -> None:
+        assert self.size is not None
+        batch = with_batch(element, axes, self.size, self.adts)
+        self._mention(solver, batch)
+        solver.unify(whole, batch)
+
+    def _mention(self, solver: Solver, batch: Type) -> None:
+        """Let the program have the data types of batches that a type mentions."""
+        for part in subtypes(batch):
+            if isinstance(part, AdtType) and element_name(part.name) is not None:
+                assert solver.mention is not None
+                solver.mention(part.name)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""

@@ -450,6 +450,9 @@ class Elaborator:
                 for field in fields:
                     inside += ((yield self._pattern(field)),)
                 built = replace(pattern, fields=tuple(inside))
+                batch = self._found.patterns.batches.get(pattern)
+                if batch is not None and isinstance(built, ConstructorPattern):
+                    built = replace(built, adt=batch)
             case Wildcard() | LiteralPattern():
                 pass
         content = self._found.patterns.contents.get(pattern)

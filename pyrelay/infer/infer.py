@@ -22,10 +22,19 @@ from ..diagnostics.catalogue.undetermined import (
     UndeterminedResult,
 )
 from ..diagnostics.diagnostic import CheckError, Problem
+from ..ir.derived_types.batch_dims import batch_definitions
 from ..ir.expr import Function, GlobalVar, Var
 from ..ir.module import Module
 from ..ir.traverse import free_globals, post_order, replace_params, run
-from ..ir.types import UNKNOWN_DIM, TypeHole, map_type, open_shapes, subtypes
+from ..ir.types import (
+    UNKNOWN_DIM,
+    AdtType,
+    TypeHole,
+    element_name,
+    map_type,
+    open_shapes,
+    subtypes,
+)
 from ..prelude.library import library, part
 from .carried import Origin
 from .coercions.conversions import Narrowed, OutOfRange
@@ -267,8 +276,12 @@ class _Inference:
         )
 
     def _mention(self, adt: str) -> None:
-        if adt not in self._adts:
+        if adt in self._adts:
+            return
+        if element_name(adt) is None:
             self._adts[adt] = library().adts[adt]
+        else:
+            self._adts.update(batch_definitions(AdtType(adt, ()), self._adts))
 
     def _link(self, name: str) -> Scheme:
         for reached, scheme in _prelude(name).items():

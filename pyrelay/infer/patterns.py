@@ -35,6 +35,7 @@ from ..ir.types import (
     TupleType,
     Type,
     TypeHole,
+    batch_name,
     show,
 )
 from ..prelude.library import LIST, OPTION
@@ -151,6 +152,8 @@ class Patterns:
         annotated one, and `constructor` that of a constructor, opened or not."""
         self.contents: Final[dict[Pattern, ContentConstraint]] = {}
         """The patterns that may stand inside of optionals."""
+        self.batches: Final[dict[Pattern, str]] = {}
+        """The patterns that take batches apart, with their data types."""
         self._solver: Final = solver
         self._work: Final = work
         self._adts: Final = adts
@@ -163,6 +166,7 @@ class Patterns:
         pending = [(pattern, value)]
         while pending:
             current, ty = pending.pop()
+            value_type = ty
             if self._may_be_in_an_optional(current):
                 found = ContentConstraint(current, ty, self._solver.fresh())
                 self.contents[current] = found
@@ -178,6 +182,7 @@ class Patterns:
                         self._matched(current, ty, self._declare(var))
                     pending += () if inner is None else ((inner, ty),)
                 case ConstructorPattern(adt, name, fields):
+                    adt = self._batch_of(current, adt, value_type)
                     made = self._constructor(
                         Constructor(adt, name, span=current.span), is_opened=True
                     )
@@ -191,6 +196,19 @@ class Patterns:
                     self._matched(current, ty, _literal_type(self._solver, literal))
                 case _:
                     assert_never(current)
+
+    def _batch_of(self, pattern: ConstructorPattern, adt: str, value: Type) -> str:
+        """Return the data type that a pattern takes apart: a batch has the constructors of its
+        elements."""
+        known, found = self._solver.shallow(value), adt
+        if not isinstance(known, AdtType):
+            return adt
+        while batch_name(found) in self._adts and found != known.name:
+            found = batch_name(found)
+        if found != known.name or found == adt:
+            return adt
+        self.batches[pattern] = found
+        return found
 
     def _may_be_in_an_optional(self, pattern: Pattern) -> bool:
         """Return whether a pattern is for a value that is there, if it is tried on an optional."""

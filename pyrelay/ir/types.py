@@ -407,6 +407,19 @@ def names_own_sizes(name: str) -> bool:
     return name.startswith(OWN_SIZES) and name.count(".") == 2 and not marks.strip("av")
 
 
+def batch_name(name: str) -> str:
+    """Return the name of the data type of many values of one side by side (`batch_dims.py`)."""
+    return f"{name}{_BATCH}"
+
+
+def element_name(name: str) -> str | None:
+    """Return the name of the data type of which another one is a batch; None if it is none."""
+    return name.removesuffix(_BATCH) if name.endswith(_BATCH) else None
+
+
+_BATCH: Final = ".batch"  # a suffix, as in the other names that passes derive
+
+
 def show(ty: Type) -> str:
     """Return the type in the user's own notation, as it would be annotated."""
     match ty:
@@ -435,6 +448,9 @@ def show(ty: Type) -> str:
 def _data(ty: AdtType) -> str:
     if names_own_sizes(ty.name):
         return _with_own_sizes(ty)
+    element = element_name(ty.name)
+    if element is not None and isinstance(ty.args[-1], Dim):
+        return f"Batch[{_data(AdtType(element, ty.args[:-1]))}, {_size(ty.args[-1])}]"
     name = "list" if ty.name == f"{PRELUDE}List" else ty.name.removeprefix(PRELUDE)
     if name == "Option" and _is_never_none(ty.args[0]):
         return f"{_part(ty.args[0])} | None"

@@ -20,6 +20,7 @@ from ..ir.types import (
     TensorType,
     Type,
     TypeParam,
+    element_name,
     subtypes,
 )
 from ..operators.host.stream import STREAM_DATA
@@ -53,11 +54,20 @@ class DataNames:
         for name, adt in module.adts.items():
             if name.startswith(PRELUDE) or (name in STREAM_DATA and not adt.constructors):
                 continue
+            if element_name(name) is not None:
+                continue  # an instance of the class of its elements
             classes = [names.fresh(c.name) for c in adt.constructors]
             for constructor, chosen in zip(adt.constructors, classes, strict=True):
                 self.classes[name, constructor.name] = chosen
             self.types[name] = classes[0] if len(classes) == 1 else names.fresh(name)
             self.params[name] = {p.name: names.fresh(p.name) for p in adt.type_params}
+
+    def class_of(self, adt: str, constructor: str) -> str:
+        """Return the name of the class of a constructor; a batch has that of its elements."""
+        element = element_name(adt)
+        if element is not None:
+            return self.class_of(element, constructor)
+        return self.classes[adt, constructor]
 
 
 def field_names(constructor: ConstructorDef) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ from ..ir.types import (
     TypeVar,
     bool_,
     dim_names,
+    element_name,
     float32,
     int64,
 )
@@ -80,7 +81,17 @@ _LIBRARY_MODULES: Final = {
 _KINDS: Final = ("int", "uint", "float")
 _DTYPES: Final = tuple(f"{kind}{bits}" for kind in _KINDS for bits in (8, 16, 32, 64))
 _PRELUDE: Final = {*LIBRARY_TYPES.values(), *LIBRARY_CLASSES.values()}
-_OURS: Final = {"Dim", "Fn", "NHWC", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "bfloat16"}
+_OURS: Final = {
+    "Batch",
+    "Dim",
+    "Fn",
+    "NHWC",
+    "Ref",
+    "Tensor",
+    *_ELEMENTS.values(),
+    *_DTYPES,
+    "bfloat16",
+}
 
 
 @final
@@ -171,7 +182,7 @@ class File:
         """Return the class that a constructor is."""
         if (adt, name) in LIBRARY_CLASSES:
             return self.use(LIBRARY_CLASSES[adt, name])
-        return syntax.name(self.data.classes[adt, name])
+        return syntax.name(self.data.class_of(adt, name))
 
     def use(self, name: str) -> ast.Name:
         """Mention a name of the file, which is then defined or imported."""
@@ -224,6 +235,11 @@ class File:
                 return self._optional(inner)
             case AdtType(name, args) if name in LIBRARY_TYPES:
                 return self._applied(self.use(LIBRARY_TYPES[name]).id, args)
+            case AdtType(name, (*args, Dim() as size)) if element_name(name) is not None:
+                inside = self.annotation(AdtType(element_name(name) or name, tuple(args)))
+                return inside and syntax.item(
+                    self.use("Batch"), syntax.tuple_of([inside, self.dim(size)])
+                )
             case AdtType(name, args) if name in self.data.types:
                 return self._applied(self.data.types[name], args)
             case _:

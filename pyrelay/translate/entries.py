@@ -124,7 +124,9 @@ def derived(
     first = len(params) - len(signature.values)
     last = first + len(signature.explicit)
     hidden, values, implicit = params[:first], params[first:last], params[last:]
-    made_of = derived_signature(entry, signature)
+    made_of = derived_signature(entry, signature, program.adts)
+    for parameter in made_of.explicit:
+        program.data.define_derived(parameter.ty, span)
     function: Expr = GlobalVar(base, span=span)
     if hidden or implicit:
         inside = tuple(replace(p) for p in values)

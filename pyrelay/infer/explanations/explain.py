@@ -41,6 +41,7 @@ from ...ir.types import (
     Type,
     TypeHole,
     TypeVar,
+    element_name,
     show,
     subtypes,
 )
@@ -378,6 +379,12 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
             return f"it is called with {count}: pass a function that takes so many"
         case TupleType(()), _ if element_of(wanted) is not None:
             return "an empty list is `[]`, and as a tuple `tuple()`"
+        case AdtType(), AdtType(name, (*args, _)) if element_name(name) is not None:
+            element = show(AdtType(element_name(name) or name, tuple(args)))
+            return (
+                f"values side by side are annotated `Batch[{element}, N]`, and a list of them is "
+                "that where a script passes it; `relay.vmap` of a class makes them of their fields"
+            )
         case _ if inner_of(actual) == wanted:
             return "it may be None: test that with `is not None` first"
         case _:

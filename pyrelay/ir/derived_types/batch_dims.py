@@ -1,4 +1,9 @@
-"""Batch dims in types: the type of many values side by side, of which each has a given type."""
+"""Batch dims in types: the type of many values side by side, of which each has a given type.
+
+A tensor has a dim more, and data have it in each tensor. A data type whose type parameters do not
+show that has a copy for batches, with the size of the batch as its last parameter: `Point.batch` of
+`N` has tensors of shape `(N,)` where `Point` has numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...diagnostics.wording import counted
-from ..dims import Dim
+from ..dims import Dim, DimVar
+from ..names import Names
 from ..transforms import Axes
-from ..types import AdtType, RefType, SizeType, TensorType, TupleType, Type, int64, show
-from .own_tensors import is_record, own_tensors, with_type_parameters
+from ..types import (
+    AdtType,
+    RefType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    batch_name,
+    element_name,
+    int64,
+    show,
+    subtypes,
+)
+from .own_tensors import own_tensors
 
 if TYPE_CHECKING:
     from ..module import AdtDef
@@ -40,9 +58,9 @@ def with_batch(ty: Type, axes: Axes, size: Dim, adts: Mapping[str, AdtDef]) -> T
             each = zip(fields, axes_of(ty, axes), strict=True)
             return TupleType(tuple(with_batch(f, a, size, adts) for f, a in each))
         case AdtType(name, args):
-            _check_data(ty, _one(axes, ty), adts)
+            _check_data(ty, _one(axes, ty))
             inside = (a if isinstance(a, Dim) else with_batch(a, 0, size, adts) for a in args)
-            return AdtType(name, tuple(inside))
+            return _data_batch(name, tuple(inside), size, adts)
         case RefType():
             raise NoBatch("a cell cannot be batched", "pass what it holds")
         case _:
@@ -62,10 +80,64 @@ def without_batch(ty: Type, axes: Axes) -> Type:
             return TupleType(tuple(without_batch(f, a) for f, a in each))
         case AdtType(name, args):
             _one(axes, ty)
+            element = element_name(name)
+            args = args if element is None else args[:-1]
             inside = (a if isinstance(a, Dim) else without_batch(a, 0) for a in args)
-            return AdtType(name, tuple(inside))
+            return AdtType(element or name, tuple(inside))
         case _:
             return ty
+
+
+def inside_batch(ty: Type, size: Dim, adts: Mapping[str, AdtDef]) -> Type:
+    """Return the type of a part of data in a batch, in which sizes, cells and functions stay what
+    they are."""
+    match ty:
+        case TensorType(shape, dtype):
+            return TensorType((size, *shape), dtype)
+        case TupleType(fields):
+            return TupleType(tuple(inside_batch(f, size, adts) for f in fields))
+        case AdtType(name, args):
+            inside = (a if isinstance(a, Dim) else inside_batch(a, size, adts) for a in args)
+            return _data_batch(name, tuple(inside), size, adts)
+        case _:
+            return ty
+
+
+def _data_batch(
+    name: str, args: tuple[Type | Dim, ...], size: Dim, adts: Mapping[str, AdtDef]
+) -> AdtType:
+    """Return the type of a batch of data, whose type arguments are those of the batch."""
+    if own_tensors(adts, name):
+        return AdtType(batch_name(name), (*args, size))
+    return AdtType(name, args)
+
+
+def batch_definitions(ty: Type, adts: Mapping[str, AdtDef]) -> dict[str, AdtDef]:
+    """Return the definitions of the data types of batches that a type mentions, and that are not
+    among `adts` already, with those inside them."""
+    found: dict[str, AdtDef] = {}
+    pending = [ty]
+    while pending:
+        for part in subtypes(pending.pop()):
+            if not isinstance(part, AdtType) or part.name in adts or part.name in found:
+                continue
+            if element_name(part.name) is not None:
+                found[part.name] = batch_definition(part.name, {**adts, **found})
+                pending += (f for c in found[part.name].constructors for f in c.fields)
+    return found
+
+
+def batch_definition(name: str, adts: Mapping[str, AdtDef]) -> AdtDef:
+    """Return the definition of the data type of a batch, by its name."""
+    element = element_name(name)
+    assert element is not None
+    one = adts[element] if element in adts else batch_definition(element, adts)
+    size = DimVar(Names(p.name for p in one.type_params).fresh("batch"))
+    made = tuple(
+        replace(c, fields=tuple(inside_batch(f, Dim.atom(size), adts) for f in c.fields))
+        for c in one.constructors
+    )
+    return replace(one, name=name, type_params=(*one.type_params, size), constructors=made)
 
 
 def is_batched(ty: Type, axes: Axes) -> bool:
@@ -95,16 +167,8 @@ def axes_of(ty: TupleType, axes: Axes) -> tuple[Axes, ...]:
     )
 
 
-def _check_data(ty: AdtType, axis: int, adts: Mapping[str, AdtDef]) -> None:
+def _check_data(ty: AdtType, axis: int) -> None:
     """Check that data can have a batch dim. Raises NoBatch."""
-    if own_tensors(adts, ty.name):
-        way = with_type_parameters(adts, ty.name)
-        if is_record(adts[ty.name]):
-            made = adts[ty.name].constructors[0]
-            names = ", ".join(made.field_names)
-            call = f"f({made.name}({names}))"
-            way += f"; or batch its fields, `relay.vmap(lambda {names}: {call})`"
-        raise NoBatch(f"the type of {show(ty)} cannot show the dim of a batch", way)
     if axis != 0:
         raise NoBatch(
             f"{show(ty)} has its batch in dim 0 of each tensor, not {axis}", "write axis 0 for data"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from ..types import AdtType, TensorType, Type, subtypes
+from ..types import AdtType, TensorType, Type, element_name, subtypes
 
 if TYPE_CHECKING:
     from ..module import AdtDef, ConstructorDef
@@ -14,7 +14,10 @@ _LETTERS: Final = "TUVWXYZ"
 
 
 def own_tensors(adts: Mapping[str, AdtDef], name: str) -> bool:
-    """Return whether a data type holds tensors that its type parameters do not show."""
+    """Return whether a data type holds tensors that its type parameters do not show, as those of
+    which it is a batch do."""
+    while (element := element_name(name)) is not None and element in adts:
+        name = element
     return any(_fields(c) for definition in _inside(adts, name) for c in definition.constructors)
 
 
@@ -26,13 +29,6 @@ def with_type_parameters(adts: Mapping[str, AdtDef], name: str) -> str:
         if made:
             return f"make what it holds a type parameter: {', '.join(made)}"
     return "make what it holds a type parameter"
-
-
-def is_record(definition: AdtDef) -> bool:
-    """Return whether a data type has one form, with names for its fields, and none inside it."""
-    (first, *others) = definition.constructors
-    names = {part.name for f in first.fields for part in subtypes(f) if isinstance(part, AdtType)}
-    return not others and definition.name not in names and bool(first.field_names)
 
 
 def _inside(adts: Mapping[str, AdtDef], name: str) -> Iterator[AdtDef]:

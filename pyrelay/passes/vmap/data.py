@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
+from ...ir.derived_types.batch_dims import batch_definitions, inside_batch
 from ...ir.derived_types.own_tensors import own_tensors
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
@@ -20,7 +21,6 @@ from ...ir.expr import (
     Match,
     Var,
 )
-from ...ir.module import AdtDef, ConstructorDef
 from ...ir.names import Names
 from ...ir.types import (
     INT,
@@ -31,6 +31,7 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
+    batch_name,
     int64,
     substitution,
 )
@@ -52,8 +53,6 @@ class Batches:
 
     def __init__(self, store: Store) -> None:
         self._store: Final = store
-        self._copies: Final[dict[str, str]] = {}
-        self._constructors: Final[dict[tuple[str, str], str]] = {}
         self._functions: Final[dict[tuple[str, AdtType], str]] = {}
         self._own: Final[dict[str, bool]] = {}
 
@@ -120,49 +119,19 @@ class Batches:
 
     def inside(self, ty: Type, count: Dim) -> Type:
         """Return the type of a batched part of data, in which sizes stay what they are."""
-        match ty:
-            case TensorType(shape, dtype):
-                return TensorType((count, *shape), dtype)
-            case TupleType(fields):
-                return TupleType(tuple(self.inside(f, count) for f in fields))
-            case AdtType(name, args):
-                inside = tuple(a if isinstance(a, Dim) else self.inside(a, count) for a in args)
-                copy = self._copy(name)
-                return AdtType(copy, inside if copy == name else (*inside, count))
-            case _:
-                return ty
+        found = inside_batch(ty, count, self._store.adts)
+        self._store.adts.update(batch_definitions(found, self._store.adts))
+        return found
 
     def constructor(self, adt: str, name: str) -> tuple[str, str]:
         """Return the data type and constructor of batched values made by a constructor."""
-        copy = self._copy(adt)
-        return copy, self._constructors.get((adt, name), name)
+        return (batch_name(adt) if self.has_own_tensors(adt) else adt), name
 
     def fields(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
         """Return the types of the fields of a constructor of an applied data type."""
         definition = self._store.adts[ty.name]
         instance = substitution(definition.type_params, ty.args)
         return tuple(map(instance, definition.constructor(constructor).fields))
-
-    def _copy(self, name: str) -> str:
-        """Return the data type of batched values: itself where its type parameters show that."""
-        if name in self._copies:
-            return self._copies[name]
-        if name not in self._store.adts or not self.has_own_tensors(name):
-            self._copies[name] = name
-            return name
-        definition = self._store.adts[name]
-        copy = self._copies[name] = self._store.data_name(f"{name}_batch")
-        taken = Names(p.name for p in definition.type_params)
-        size = DimVar(taken.fresh("batch"))
-        made: list[ConstructorDef] = []
-        for constructor in definition.constructors:
-            own = self._store.data_name(f"{constructor.name}_batch")
-            self._constructors[name, constructor.name] = own
-            fields = tuple(self.inside(f, Dim.atom(size)) for f in constructor.fields)
-            made.append(ConstructorDef(own, fields, constructor.field_names))
-        params = (*definition.type_params, size)
-        self._store.adts[copy] = AdtDef(copy, params, tuple(made), definition.span)
-        return copy
 
     def has_own_tensors(self, name: str) -> bool:
         """Return whether a data type holds tensors that its type parameters do not show."""

@@ -42,6 +42,7 @@ from .schema import (
     Schema,
     opened,
 )
+from .side_by_side import side_by_side
 from .stream import Stream
 from .supply import tensors_of
 
@@ -65,6 +66,7 @@ def bind(binder: Binder, place: Place, value: Any, plan: Plan) -> Any:
         case Items():
             return _items(binder, place, value, plan)
         case _:
+            value = side_by_side(binder, place, value, plan)
             return _Walk(binder, place).host_value(value, plan)
 
 

@@ -98,10 +98,10 @@ class Entry:
         self._assumptions: Final = program.function.assumptions
         self._exports: Final = exports or {}
         self._finish: Final[dict[bool, Converter]] = {}
-        self._schema: Final = Schema(program.translated.adts, program.data)
+        self._schema: Final = Schema(program.typed.adts, program.data)
         self._plans: Final = [self._schema.plan(p.type, p.numbers) for p in parameters]
         is_open = bool(type_vars_of(p.type for p in parameters))
-        known = definitions or definitions_in(program.translated.adts, program.data)
+        known = definitions or definitions_in(program.typed.adts, program.data)
         self._types: Final = TypesOfValues(known, Dim.of) if is_open else None
         self._data: Final = is_open or any(map(has_data, self._plans[models:]))
         """Whether arguments are looked into at each call."""

@@ -14,6 +14,7 @@ from keyword import iskeyword
 from typing import Any
 
 from ...ir.module import ConstructorDef, Module
+from ...ir.types import element_name
 from ...prelude.library import LIST, OPTION
 from ..values.representation import Instances, UserData, of_prelude
 
@@ -22,7 +23,7 @@ def data_of(module: Module) -> UserData:
     """Return classes for the data types of a module."""
     made: dict[str, Instances] = {}
     for adt in module.adts.values():
-        if adt.name in (LIST, OPTION, *of_prelude()):
+        if adt.name in (LIST, OPTION, *of_prelude()) or element_name(adt.name) in module.adts:
             continue
         names = [field_names(c) for c in adt.constructors]
         pairs = zip(adt.constructors, names, strict=True)

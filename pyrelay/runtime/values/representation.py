@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...dataclass import dataclass
-from ...ir.types import names_own_sizes
+from ...ir.types import element_name, names_own_sizes
 from ...prelude.library import LIST, OPTION
 from ...prelude.names import CONSTRUCTORS
 from ...prelude.values import some, some_value
@@ -151,7 +151,11 @@ def representation(known: Representations, adt: str) -> Representation:
         return NULLABLE
     if names_own_sizes(adt):
         return ITSELF
-    return of_prelude().get(adt) or known.get(adt, TAGGED)
+    found = of_prelude().get(adt) or known.get(adt)
+    if found is not None:
+        return found
+    element = element_name(adt)  # a batch is an instance whose tensors have a dim more
+    return TAGGED if element is None else representation(known, element)
 
 
 @final

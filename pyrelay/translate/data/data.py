@@ -22,6 +22,7 @@ from ...dataclass import dataclass
 from ...diagnostics.catalogue.data import BadField, RedefinedClass, TwoUnions
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
+from ...ir.derived_types.batch_dims import batch_definitions, with_batch
 from ...ir.dims import Dim, DimVar
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.names import Names
@@ -173,11 +174,19 @@ class DataTypes:
             self._types[union.key] = whole
         return self._types[union.key].name
 
-    def define_own_sizes(self, ty: Type, span: Span) -> None:
-        """Define the types of tensors with sizes of their own that a type mentions."""
+    def define_derived(self, ty: Type, span: Span) -> None:
+        """Define the types of tensors with sizes of their own, and of batches, that a type
+        mentions."""
         for part in subtypes(ty):
             if isinstance(part, AdtType) and names_own_sizes(part.name):
                 self.adts.setdefault(part.name, definition(part.name, span))
+        self.adts.update(batch_definitions(ty, self.adts))
+
+    def batch(self, ty: Type, size: Dim, span: Span) -> Type:
+        """Return the type of many values of a type side by side. Raises NoBatch."""
+        found = with_batch(ty, 0, size, self.adts)
+        self.define_derived(found, span)
+        return found
 
     def members(self, found: DataConstructor) -> tuple[DataConstructor, ...]:
         """Return all constructors of the data type of one."""

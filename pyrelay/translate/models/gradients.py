@@ -13,11 +13,14 @@ from ...diagnostics.catalogue.signatures import WrongArguments
 from ...ir.constant import placeholder
 from ...ir.expr import (
     Call,
+    Constructor,
     Differentiation,
     Expr,
+    Function,
     Rule,
     Transform,
     Tuple,
+    Var,
 )
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps, let, run
@@ -106,8 +109,17 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
     if not isinstance(found, Definition | DerivedFunction) or not isinstance(
         definition, Definition
     ):
-        return (yield cx.expression(node))
+        return _function_value(cx, (yield cx.expression(node)))
     return mention(cx, found, cx.span(node), by_name(cx, definition, given))
+
+
+def _function_value(cx: Context, function: Expr) -> Expr:
+    """Return what is transformed as a function: a constructor is one of its fields."""
+    if not isinstance(function, Constructor) or function.adt not in cx.program.adts:
+        return function
+    fields = cx.program.adts[function.adt].constructor(function.name).fields
+    params = tuple(Var(f"field{i}", span=function.span) for i in range(len(fields)))
+    return Function(params, Call(function, params, span=function.span), span=function.span)
 
 
 def _names_models(cx: Context, node: ast.expr) -> bool:

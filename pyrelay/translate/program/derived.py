@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ...ir.derived_types.batch_dims import NoBatch, with_batch
 from ...ir.derived_types.differentiable import is_differentiable
@@ -14,9 +17,17 @@ from ..source.definition import Definition, DerivedFunction
 from ..types.number_places import gradient_of, together
 from .signature import Parameter, Signature
 
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef
 
-def derived_signature(mentioned: Definition | DerivedFunction, base: Signature) -> Signature:
-    """Return the signature of a function from that of the definition at the bottom."""
+
+def derived_signature(
+    mentioned: Definition | DerivedFunction,
+    base: Signature,
+    adts: Mapping[str, AdtDef] = MappingProxyType({}),
+) -> Signature:
+    """Return the signature of a function from that of the definition at the bottom. Where it is not
+    said what the data types hold, `adts`, batches of data have the types of their elements."""
     layers: list[DerivedFunction] = []
     while isinstance(mentioned, DerivedFunction):
         layers.append(mentioned)
@@ -25,11 +36,11 @@ def derived_signature(mentioned: Definition | DerivedFunction, base: Signature) 
         if layer.rule.takes_tangents:
             base = _of_tuples(layer, base)
         elif isinstance(layer.options, Batching):
-            base = _of_batches(layer.options, base)
+            base = _of_batches(layer.options, base, adts)
     return base
 
 
-def _of_batches(options: Batching, base: Signature) -> Signature:
+def _of_batches(options: Batching, base: Signature, adts: Mapping[str, AdtDef]) -> Signature:
     """Return the signature of a function of batches. Axes that do not fit are left to inference,
     which reports them."""
     own = base.explicit
@@ -38,7 +49,7 @@ def _of_batches(options: Batching, base: Signature) -> Signature:
     try:
         axes = options.axes(len(own))
         batches = {
-            p.name: replace(p, ty=with_batch(p.ty, a, size, {}), numbers=None)
+            p.name: replace(p, ty=with_batch(p.ty, a, size, adts), numbers=None)
             for p, a in zip(own, axes, strict=True)
         }
     except (ValueError, NoBatch):

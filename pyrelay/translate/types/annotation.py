@@ -20,6 +20,7 @@ from ...diagnostics.catalogue.names import UndefinedName
 from ...diagnostics.catalogue.signatures import UnreadableAnnotation
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import NOWHERE, Span
+from ...ir.derived_types.batch_dims import NoBatch, with_batch
 from ...ir.dims import Dim, DimVar
 from ...ir.own_sizes import with_own_sizes
 from ...ir.types import (
@@ -117,8 +118,13 @@ class DataTypes(Protocol):
         """Return the type that a class, an alias or a union names; None for any other object."""
         ...
 
-    def define_own_sizes(self, ty: Type, span: Span) -> None:
-        """Define the types of tensors with sizes of their own that a type mentions."""
+    def define_derived(self, ty: Type, span: Span) -> None:
+        """Define the types of tensors with sizes of their own, and of batches, that a type
+        mentions."""
+        ...
+
+    def batch(self, ty: Type, size: Dim, span: Span) -> Type:
+        """Return the type of many values of a type side by side. Raises NoBatch."""
         ...
 
 
@@ -269,7 +275,23 @@ class AnnotationReader:
             case _:
                 return self._generic(value)
 
+    def _batch(self, element: Any, sizes: tuple[Any, ...]) -> Type:
+        """Return the type of values side by side, the first size outermost."""
+        reader = AnnotationReader(self._namespace, self._report, self._data)
+        found = reader.type(element)  # numbers side by side are tensors
+        try:
+            for size in reversed(sizes):
+                if self._data is None:
+                    found = with_batch(found, 0, self.dim(size), {})
+                else:
+                    found = self._data.batch(found, self.dim(size), self._span)
+        except NoBatch as error:
+            raise NotAType(str(error), error.help) from None
+        return found
+
     def _generic(self, value: Any) -> Type:
+        if isinstance(value, written.BatchAnnotation):
+            return self._batch(value.element, value.sizes)
         origin, args = typing.get_origin(value), typing.get_args(value)
         if origin is typing.Annotated and args[0] is int and isinstance(args[1], Dim):
             return SizeType(args[1])
@@ -343,7 +365,7 @@ class AnnotationReader:
         found = self.type(value)
         found = with_own_sizes(found, {f"{ANY_DIM}{n + 1}" for n in range(before, self._open)})
         if self._data is not None:
-            self._data.define_own_sizes(found, self._span)
+            self._data.define_derived(found, self._span)
         return found
 
     def evaluate(self, text: str) -> Any:

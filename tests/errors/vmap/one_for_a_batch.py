@@ -1,4 +1,4 @@
-"""Data whose type cannot show the dim of the batch."""
+"""A record where a function that is mapped takes a batch of them."""
 
 from dataclasses import dataclass
 
