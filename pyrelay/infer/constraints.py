@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, final
 
 from ..dataclass import dataclass
+from ..diagnostics.catalogue.layouts import Conversion
 from ..diagnostics.catalogue.lists import ElementMismatch
 from ..diagnostics.catalogue.types import (
     ArgumentCountMismatch,
@@ -153,6 +154,8 @@ def _made(text: str, actual: Type, wanted: Type) -> str | None:
     match actual, wanted:
         case TensorType(()), _ if wanted == INT:
             return f"make it an integer: `int({text})`"
+        case TensorType(a, p, m), TensorType(b, q, n) if (a, p) == (b, q) and m is not n:
+            return Conversion(text, n.value, None).help
         case TensorType(a), TensorType(b, DType() as dtype) if a == b:
             return f"cast the value: `relay.cast({text}, relay.{dtype})`"
         case _ if inner_of(actual) == wanted:
