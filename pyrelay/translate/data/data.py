@@ -22,7 +22,7 @@ from ...dataclass import dataclass
 from ...diagnostics.catalogue.data import BadField, RedefinedClass, TwoUnions
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
-from ...ir.derived_types.batch_dims import batch_definitions, with_batch
+from ...ir.derived_types.batch_dims import batch_definitions
 from ...ir.dims import Dim, DimVar
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.names import Names
@@ -181,12 +181,6 @@ class DataTypes:
             if isinstance(part, AdtType) and names_own_sizes(part.name):
                 self.adts.setdefault(part.name, definition(part.name, span))
         self.adts.update(batch_definitions(ty, self.adts))
-
-    def batch(self, ty: Type, size: Dim, span: Span) -> Type:
-        """Return the type of many values of a type side by side. Raises NoBatch."""
-        found = with_batch(ty, 0, size, self.adts)
-        self.define_derived(found, span)
-        return found
 
     def members(self, found: DataConstructor) -> tuple[DataConstructor, ...]:
         """Return all constructors of the data type of one."""

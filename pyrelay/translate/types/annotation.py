@@ -22,6 +22,7 @@ from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import NOWHERE, Span
 from ...ir.derived_types.batch_dims import NoBatch, with_batch
 from ...ir.dims import Dim, DimVar
+from ...ir.module import AdtDef
 from ...ir.own_sizes import with_own_sizes
 from ...ir.types import (
     ANY_DIM,
@@ -54,7 +55,7 @@ from ...prelude.names import TYPES as LIBRARY_TYPES
 from ..source.definition import meaning
 from ..source.scope import nearest
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
-from .annotation_values import ITERABLE_WAY, evaluate, reason
+from .annotation_values import ITERABLE_WAY, DimNames, evaluate, literal, reason
 from .number_places import MARKS, TUPLE_MARK, Numbers, Recorded, places_of
 
 NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
@@ -123,8 +124,9 @@ class DataTypes(Protocol):
         mentions."""
         ...
 
-    def batch(self, ty: Type, size: Dim, span: Span) -> Type:
-        """Return the type of many values of a type side by side. Raises NoBatch."""
+    @property
+    def adts(self) -> Mapping[str, AdtDef]:
+        """The data types by name."""
         ...
 
 
@@ -281,10 +283,10 @@ class AnnotationReader:
         found = reader.type(element)  # numbers side by side are tensors
         try:
             for size in reversed(sizes):
-                if self._data is None:
-                    found = with_batch(found, 0, self.dim(size), {})
-                else:
-                    found = self._data.batch(found, self.dim(size), self._span)
+                adts = {} if self._data is None else self._data.adts
+                found = with_batch(found, 0, self.dim(size), adts)
+                if self._data is not None:
+                    self._data.define_derived(found, self._span)
         except NoBatch as error:
             raise NotAType(str(error), error.help) from None
         return found
@@ -325,7 +327,7 @@ class AnnotationReader:
         """Return the type that a name stands for: a type variable, a data type."""
         if isinstance(value, typing.TypeVar):
             return _type_variable(value)
-        number = _literal(value)
+        number = literal(value)
         if number is not None:
             return SizeType(Dim.of(number))
         origin = typing.get_origin(value)
@@ -403,7 +405,7 @@ class AnnotationReader:
 
     def dim(self, value: Any) -> Dim:
         """Return the size that an object stands for in a shape. Raises NotAType."""
-        number = _literal(value)
+        number = literal(value)
         match value if number is None else number:
             case bool():
                 pass
@@ -414,7 +416,7 @@ class AnnotationReader:
             case str() if value.isidentifier():
                 return Dim.of(value)
             case str():
-                return self.dim(evaluate(value, _DimNames(self._namespace)))
+                return self.dim(evaluate(value, DimNames(self._namespace)))
             case typing.Any:
                 return self.open_dim()
             case typing.TypeVar():
@@ -425,14 +427,6 @@ class AnnotationReader:
             f"`{value!r}` is not a size",
             'sizes are integers, `N = Dim("N")` and arithmetic on them, and `Any`',
         )
-
-
-@final
-class _DimNames(dict[str, Any]):
-    """A namespace in which an unknown name is a size, for shapes written as text."""
-
-    def __missing__(self, name: str) -> Dim:
-        return Dim.of(name)
 
 
 def type_names(found: Iterable[Type]) -> tuple[TypeParam, ...]:
@@ -488,15 +482,6 @@ def _type_variable(value: typing.TypeVar) -> Type:
         why = f"`{value.__name__}` has a bound, which nothing would check"
         raise NotAType(why, _UNBOUNDED)
     return TypeVar(value.__name__)
-
-
-def _literal(value: Any) -> int | None:
-    """Return the number that `Literal[3]` stands for."""
-    if typing.get_origin(value) is not typing.Literal:
-        return None
-    given: tuple[Any, ...] = typing.get_args(value)
-    is_one = len(given) == 1 and isinstance(given[0], int) and not isinstance(given[0], bool)
-    return given[0] if is_one else None
 
 
 def _is_dtype(item: Any) -> bool:

@@ -84,3 +84,20 @@ def reason(value: Any, origin: Any) -> tuple[str, str | None]:
     if isinstance(value, python_types.UnionType) or origin is typing.Union:
         return "a union is not in the language", "write a function for each of the types"
     return "it names no type of the language", None
+
+
+@final
+class DimNames(dict[str, Any]):
+    """A namespace in which an unknown name is a size, for shapes written as text."""
+
+    def __missing__(self, name: str) -> Dim:
+        return Dim.of(name)
+
+
+def literal(value: Any) -> int | None:
+    """Return the number that `Literal[3]` stands for."""
+    if typing.get_origin(value) is not typing.Literal:
+        return None
+    given: tuple[Any, ...] = typing.get_args(value)
+    is_one = len(given) == 1 and isinstance(given[0], int) and not isinstance(given[0], bool)
+    return given[0] if is_one else None
