@@ -153,7 +153,8 @@ def _without(
     entry: DerivedFunction, signature: Signature, passed: Collection[str]
 ) -> DerivedFunction:
     """Return transforms of a function for its parameters but those that are in place already."""
-    kept = [i for i, p in enumerate(signature.explicit) if p.name not in passed]
+    takes = derived_signature(entry.base, signature).explicit
+    kept = [i for i, p in enumerate(takes) if p.name not in passed]
     base = entry.base
     if isinstance(base, DerivedFunction):
         base = _without(base, signature, passed)
