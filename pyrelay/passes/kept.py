@@ -38,9 +38,6 @@ from .manager import Pipeline
 PROGRAMS: Final = DiskCache("programs", limit=128 << 20)
 """Modules behind pipelines, by what they depend on."""
 
-_LEAST: Final = 0.005
-"""Seconds that passes take at least whose module is kept: reading one is not free either."""
-
 _PACKAGE: Final = f"{__name__.partition('.')[0]}."
 
 _MOST_BYTES: Final = 1 << 20
@@ -97,9 +94,9 @@ class KeptModules:
         """Return whether all attributes of a module are kept with it."""
         return all(key in self._attributes for key in module.attributes)
 
-    def keep(self, phases: Pipeline, module: Module, stage: Stage, seconds: float) -> None:
-        """Keep the module behind some phases, which took so many seconds, if that pays."""
-        if seconds < _LEAST or not _is_data(module):
+    def keep(self, phases: Pipeline, module: Module, stage: Stage) -> None:
+        """Keep the module behind some phases, if it is data."""
+        if not _is_data(module):
             return
         key = self._key(phases)
         if key is not None:

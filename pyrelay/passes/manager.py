@@ -127,8 +127,8 @@ class Store(Protocol):
         """Return whether all attributes of a module are kept with it."""
         ...
 
-    def keep(self, phases: Pipeline, module: Module, stage: Stage, seconds: float, /) -> None:
-        """Keep the module behind some phases, which took so many seconds, if it can be kept."""
+    def keep(self, phases: Pipeline, module: Module, stage: Stage, /) -> None:
+        """Keep the module behind some phases, if it can be kept."""
 
 
 def no_store() -> Store | None:
@@ -161,8 +161,6 @@ class Manager:
         self._module: Final = module
         self._stage: Final = stage
         self._known: Final[dict[tuple[Module, Phase], tuple[Module, Stage]]] = {}
-        self._seconds: Final[dict[Module, float]] = {}
-        """The time from the first module to each."""
         self._settled: Final[dict[Pass, Module]] = {}
         self._found: Final[dict[Pipeline, tuple[Module, Stage]]] = {}
         """The modules that stores have returned."""
@@ -180,21 +178,13 @@ class Manager:
         for number, phase in enumerate(phases[begin:], begin + 1):
             known = self._known.get((module, phase))
             if known is None:
-                known = self._known[module, phase] = self._timed(module, stage, phase)
+                known = self._known[module, phase] = self._phase(module, stage, phase)
             module, stage = known
             if store is not None and store.holds(module):
-                kept = phases[:number], module, stage, self._seconds.get(module, 0.0)
+                kept = phases[:number], module, stage
         if store is not None and kept is not None:
             store.keep(*kept)
         return module
-
-    def _timed(self, module: Module, stage: Stage, phase: Phase) -> tuple[Module, Stage]:
-        """Return the module behind a phase, and its stage; note how long it took."""
-        started = time.perf_counter()
-        made = self._phase(module, stage, phase)
-        seconds = self._seconds.get(module, 0.0) + time.perf_counter() - started
-        self._seconds.setdefault(made[0], seconds)
-        return made
 
     def _begin(self, phases: Pipeline, store: Store | None) -> tuple[int, tuple[Module, Stage]]:
         """Return how many phases need not be run, and the module behind them with its stage."""

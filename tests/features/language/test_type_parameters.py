@@ -109,7 +109,7 @@ def test_each_call_has_types_of_its_own() -> None:
     assert first(1, 2) == 1
     assert first("a", "b") == "a"
     assert first([1], [2])[0] == 1
-    with pytest.raises(RunError, match="List"):
+    with pytest.raises(RunError, match="list"):
         first([1], ["a"])
     assert swapped((1, "a")) == ("a", 1)
 

@@ -39,9 +39,8 @@ factor = 2.0
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return the folder of a cache that is empty, in effect for a test, and keeps everything."""
-    monkeypatch.setattr(kept, "_LEAST", 0.0)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Return the folder of a cache that is empty, in effect for a test."""
     with options(cache_dir=tmp_path, cache=True, verify=False):
         yield tmp_path / "programs"
 
