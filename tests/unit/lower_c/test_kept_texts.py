@@ -13,7 +13,6 @@ from pyrelay import Dim, Float, Tensor, options, relay
 from pyrelay.disk_cache import DiskCache
 from pyrelay.lower_c.launching import texts
 from pyrelay.lower_c.text import region
-from pyrelay.passes import kept
 from pyrelay.runtime.calls.function import RelayFunction
 
 pytestmark = pytest.mark.host("lowerings are chosen here")
@@ -23,9 +22,8 @@ Rows = Tensor[Float, (N, M)]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Run programs in C, with a cache that is empty and keeps everything."""
-    monkeypatch.setattr(kept, "_LEAST", 0.0)
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """Run programs in C, with a cache that is empty."""
     with options(lowering="c", cache_dir=tmp_path, cache=True, verify=False):
         yield tmp_path / "regions"
 
