@@ -114,9 +114,10 @@ class BatchConstraint:
         # Each side is given its form once: new holes at every attempt would wake others for ever.
         if isinstance(found, TypeHole):
             found = _again(known, solver)
-            if isinstance(known, AdtType) and element_name(known.name) is not None:
+            element = element_name(known.name) if isinstance(known, AdtType) else None
+            if element is not None:
                 assert isinstance(found, AdtType)
-                found = AdtType(element_name(known.name) or known.name, found.args[:-1])
+                found = AdtType(element, found.args[:-1])
             solver.unify(ty, found)
         elif isinstance(known, TypeHole):
             known = _again(found, solver)

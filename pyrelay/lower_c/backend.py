@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from . import functions as in_c
     from . import math, products, text
     from .launching import routes
-    from .text import region as regions
+    from .text import region as region_texts
 else:
     own_calls = LazyModule("pyrelay.kernels.fusion.own_calls")
     segments = LazyModule("pyrelay.kernels.fusion.segments")
@@ -38,7 +38,7 @@ else:
     in_c = LazyModule("pyrelay.lower_c.functions")
     text = LazyModule("pyrelay.lower_c.text")
     routes = LazyModule("pyrelay.lower_c.launching.routes")
-    regions = LazyModule("pyrelay.lower_c.text.region")
+    region_texts = LazyModule("pyrelay.lower_c.text.region")
 
 
 @final
@@ -115,7 +115,7 @@ class CBackend(Backend):
             return ""
         steps = enumerate(tape.steps)
         own = {n: _contiguous(kernels[s.name]) for n, s in steps if isinstance(s, KernelStep)}
-        text = regions.region_text(tape, kernels, own, math.host_target())
+        text = region_texts.region_text(tape, kernels, own, math.host_target())
         return f"// {region.name}\n{text.own}" if text.pieces else ""
 
     def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import pydoc
+from types import ModuleType
 
 import pytest
 
@@ -102,6 +103,8 @@ def test_a_star_import_leaves_the_names_of_the_standard_library_alone() -> None:
     assert names["dataclass"] is dataclasses.dataclass
     assert names["relay"] is relay
     assert not {"config", "ir", "text", "files"} & set(names)
+    public = {n for n, v in vars(pyrelay).items() if n[0] != "_" and not isinstance(v, ModuleType)}
+    assert public <= set(names)
 
 
 def test_the_package_knows_its_version() -> None:

@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 from .text import Instance
 
 PIECES: Final = 32
+LANES: Final = 16
+"""A register holds the coefficients of half of the pieces."""
 
 Pieces: TypeAlias = tuple[tuple[float, ...], ...]
 """The coefficients of each degree, that of the constant term first: one for each piece."""
@@ -137,9 +139,6 @@ def piecewise(op: str, instance: Instance) -> str:
             "}",
         )
     )
-
-
-LANES: Final = 16
 
 
 def _picked(coefficients: tuple[float, ...]) -> str:

@@ -293,7 +293,7 @@ class _Contraction:
         loops, code = self._loops, self._code
         (made, *_), high = self._plan.sums, size[0]
         strip = f"({loops.size(loops.shape[1])} + {high} - 1) / {high}"
-        if first.side.own.text == "1" != first.side.along.text:
+        if first.side.own.text == "1" and first.side.along.text != "1":
             each = f"{loops.inner(loops.count(made.along))} * {high}"
             each = f"{each} * {element_of(loops.dtype).bytes}"
             strip = f"relay_strip(run, {strip}, {each})"

@@ -28,19 +28,9 @@ def create(
     device: torch.device,
 ) -> Model:
     """Return a new model of a definition. Raises CheckError when its shapes are not all fixed."""
-    with uncollected():
-        return _created(runner, seed, dims, hyper, device)
-
-
-def _created(
-    runner: Running,
-    seed: int,
-    dims: Mapping[Any, int],
-    hyper: Mapping[str, Any],
-    device: torch.device,
-) -> Model:
     given = {str(name): int(value) for name, value in dims.items()}
-    blueprint, function = runner.plan_of_model(hyper, given)
+    with uncollected():
+        blueprint, function = runner.plan_of_model(hyper, given)
     open_sizes = [p.name for p in function.type_params if isinstance(p, DimVar)]
     for name in given:
         if name not in open_sizes:
