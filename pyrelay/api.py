@@ -24,20 +24,14 @@ from .ir.types import DType
 from .lazy import LazyModule
 from .lower_torch.constants import torch_dtype
 from .prelude.values import List
-from .runtime.border.autograd import unrecorded
 from .runtime.border.devices import device_named
 from .runtime.border.results import ref as ref
 from .runtime.calls.api_checks import (
     Wrt,
     directions_of,
-    expect_fitting,
-    expect_gradients,
     expect_model,
-    expect_optimizer,
-    expect_rate,
     expect_seed,
     expect_sizes,
-    gradients_of,
     names_of,
 )
 from .runtime.calls.function import RelayModel
@@ -45,13 +39,14 @@ from .runtime.calls.programs import eval_program
 from .runtime.calls.specialised import Specialised
 from .runtime.calls.specialised import specialise as specialised
 from .runtime.calls.specialised_of_models import SpecialisedOfModels
+from .runtime.calls.updates import update
 from .runtime.models.bound import PureFunction, place_of, runner_of
 from .runtime.models.create import create
 from .runtime.models.model import Model
-from .runtime.models.optim import Optimizer, descend
+from .runtime.models.optim import Optimizer
 from .runtime.models.records import Grads, Params
 from .runtime.values.constant import const as const
-from .runtime.values.structure import map_tensors, tensors
+from .runtime.values.structure import map_reals, reals, skeleton
 from .runtime.values.text import describe
 from .translate.models.axes import is_axes
 from .translate.source.definition import meaning
@@ -329,53 +324,8 @@ def update_model_params(
     An update is whole or does not happen, an interrupted one too; steps of `torch.optim` are as
     torch makes them. Raises RunError.
     """
-    if not isinstance(model, list | tuple):
-        _update(model, grads, lr, optimizer)
-        return
-    for each, part in zip(model, grads, strict=True):
-        _update(each, part, lr, optimizer)
-
-
-def _update(
-    model: Any,
-    grads: Any,
-    lr: float | None,
-    optimizer: torch.optim.Optimizer | Optimizer | None,
-) -> None:
-    """Move the parameters of one model against a gradient. Raises RunError."""
-    expect_model(model, "relay.update_model_params")
-    if isinstance(grads, tuple):
-        grads = gradients_of(model, grads)
-    expect_gradients(grads)
-    expect_fitting(model, grads)
-    params, names = model.flat_params(), model.blueprint.param_names
-    if lr is not None:
-        expect_rate(lr)
-    if optimizer is None:
-        if lr is None:
-            way = "write relay.update_model_params(model, grads, lr=0.05)"
-            raise RunError(
-                NotAModel("an update takes `lr` or an optimiser", "gradients alone", way)
-            )
-        parts = grads.parts if isinstance(grads, Grads) else [grads[n] for n in names]
-        unrecorded(descend, params, parts, lr)
-        return
-    expect_optimizer(optimizer)
-    if isinstance(optimizer, Optimizer):
-        steps = grads.steps if isinstance(grads, Grads) else [grads[n] for n in names]
-        optimizer.update(model, params, steps, lr)
-        return
-    found = tensors(grads.tree) if isinstance(grads, Grads) else [grads[n] for n in names]
-    if lr is not None:
-        way = "leave `lr` out, or set it in `optimizer.param_groups`"
-        raise RunError(NotAModel("an update takes `lr` or an optimiser of torch", "both", way))
-    known = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if not any(id(p) in known for p in params):
-        what, way = "an update takes an optimiser of the model's parameters", "model.parameters()"
-        raise RunError(NotAModel(what, "one of others", f"make it of `{way}`"))
-    for parameter, gradient in zip(params, found, strict=True):
-        parameter.grad = gradient if parameter.requires_grad else None
-    optimizer.step()
+    several = isinstance(model, list | tuple)
+    update(model if several else [model], grads if several else [grads], lr, optimizer)
 
 
 def sgd(params: Any, grads: Any, lr: float) -> Any:
@@ -450,41 +400,39 @@ def tensor(data: Any, dtype: Any = None) -> torch.Tensor:
     return torch.tensor(data, dtype=torch_dtype(named) if isinstance(named, DType) else dtype)
 
 
-def tree_map(f: Any, *trees: Any) -> Any:
+def tree_map(f: Any, tree: Any, *more: Any) -> Any:
     """Return a tree of `f` applied to the leaves of trees of one structure: tensors and numbers in
-    tuples, `Params` and `Grads`; the tensors in lists and in values of data types. Raises RunError
-    or ValueError for trees of different structures."""
-    first = trees[0]
-    if isinstance(first, Params | Grads):
-        return first.map(f, *trees[1:])
-    if isinstance(first, tuple):
-        _expect_equal_trees(trees)
-        return tuple(tree_map(f, *parts) for parts in zip(*trees, strict=True))
-    if isinstance(first, list | List) or is_data_class(type(first)):
-        return _map_data(f, *trees)
-    return f(*trees)
+    tuples, `Params` and `Grads`; tensors and floats in lists and in values of data types, whose
+    integers and texts stay. Raises RunError or ValueError for trees of different structures."""
+    if isinstance(tree, Params | Grads):
+        return tree.map(f, *more)
+    if isinstance(tree, tuple):
+        for other in more:
+            if not isinstance(other, tuple) or len(other) != len(tree):
+                raise _unlike(tree, other)
+        return tuple(tree_map(f, *parts) for parts in zip(tree, *more, strict=True))
+    if isinstance(tree, list | List) or is_data_class(type(tree)):
+        return _map_data(f, tree, more)
+    return f(tree, *more)
 
 
-def _expect_equal_trees(trees: tuple[Any, ...]) -> None:
-    """Stop unless tuples are of one length. Raises RunError."""
-    first = trees[0]
-    for other in trees[1:]:
-        if not isinstance(other, tuple) or len(other) != len(first):
-            what = "relay.tree_map takes trees of one structure"
-            actual = f"{describe(first)} and {describe(other)}"
-            raise RunError(NotAModel(what, actual, "map over equal trees"))
+def _map_data(f: Any, tree: Any, more: tuple[Any, ...]) -> Any:
+    """Return a list or a value of a data type with its tensors and floats changed, at any depth."""
+    own, found = skeleton(tree), reals(tree)
+    rest = [reals(other) for other in more]
+    for other, there in zip(more, rest, strict=True):
+        if skeleton(other) != own or len(there) != len(found):
+            raise _unlike(tree, other)
+    others = [iter(there) for there in rest]
+    return map_reals(tree, lambda real: f(real, *map(next, others)))
 
 
-def _map_data(f: Any, *trees: Any) -> Any:
-    """Return a list or a value of a data type with its tensors changed, at any depth."""
-    whole = [List.of(t) if isinstance(t, list) else t for t in trees]
-    found = [tensors(t) for t in whole]
-    counts = sorted({len(t) for t in found})
-    if len(counts) > 1:
-        wanted, actual = "trees of one structure", f"trees of {counts[0]} and {counts[-1]} tensors"
-        raise RunError(NotAModel(f"relay.tree_map takes {wanted}", actual, "map over equal trees"))
-    rest = [iter(t) for t in found[1:]]
-    return map_tensors(whole[0], lambda tensor: f(tensor, *map(next, rest)))
+def _unlike(tree: Any, other: Any) -> RunError:
+    what = "relay.tree_map takes trees of one structure"
+    actual = f"{describe(tree)} and {describe(other)}"
+    if describe(tree) == describe(other):
+        actual = f"two of {describe(tree)} with different parts"
+    return RunError(NotAModel(what, actual, "map over equal trees"))
 
 
 def param(*args: Any, **attributes: Any) -> NoReturn:

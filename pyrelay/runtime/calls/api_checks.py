@@ -98,19 +98,15 @@ def _direction(model: Model, value: Any, function: str) -> Any:
     named = cast("Gradients", value)
     expect_fitting(model, named, "direction")
     for name, param in zip(model.blueprint.param_names, model.flat_params(), strict=True):
-        given = named[name]
-        if (given.dtype, given.device) != (param.dtype, param.device):
-            what = f"a direction has the dtype and the device of the parameter `{name}`"
-            actual = f"{given.dtype} on {given.device} for {param.dtype} on {param.device}"
-            raise RunError(NotAModel(what, actual, "convert it: v.to(param)"))
+        _expect_kind(name, param, named[name], "direction")  # of a record, too
     return model.blueprint.params_tree([named[n] for n in model.blueprint.param_names])
 
 
-def expect_fitting(model: Model, grads: Gradients, what: str = "gradient") -> None:
+def expect_fitting(model: Model, grads: Gradients, kind: str = "gradient") -> None:
     """Stop unless a gradient has a tensor like each parameter of a model. Raises RunError."""
     if isinstance(grads, TensorRecord) and grads.home.blueprint is model.blueprint:
         return
-    what = f"a {what} has an entry like each parameter of the model"
+    what = f"a {kind} has an entry like each parameter of the model"
     for name, param in zip(model.blueprint.param_names, model.flat_params(), strict=True):
         if name not in grads:
             raise RunError(NotAModel(what, f"none for `{name}`", "write zeros for it"))
@@ -119,6 +115,15 @@ def expect_fitting(model: Model, grads: Gradients, what: str = "gradient") -> No
             actual = f"one of shape {there} for `{name}` of shape {own}"
             way = f"write one in the parameters of `{model.blueprint.name}`"
             raise RunError(NotAModel(what, actual, way))
+        _expect_kind(name, param, grads[name], kind)
+
+
+def _expect_kind(name: str, param: torch.Tensor, given: torch.Tensor, kind: str) -> None:
+    """Stop unless a tensor has the dtype and the device of a parameter. Raises RunError."""
+    if (given.dtype, given.device) != (param.dtype, param.device):
+        what = f"a {kind} has the dtype and the device of the parameter `{name}`"
+        actual = f"{given.dtype} on {given.device} for {param.dtype} on {param.device}"
+        raise RunError(NotAModel(what, actual, "convert it: v.to(param)"))
 
 
 def expect_rate(value: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import torch
 
@@ -21,6 +21,8 @@ Chain: TypeAlias = tuple[Any, ...]
 """A list in compiled code: `(0, head, tail)` or `(1,)`."""
 
 _NIL: Chain = (1,)
+
+_REAL: Final = (torch.Tensor, float)
 
 
 def elements(value: Any) -> Sequence[Any]:
@@ -60,14 +62,38 @@ def parts(value: Any) -> Sequence[Any]:
 
 def tensors(tree: Any) -> list[torch.Tensor]:
     """Return the tensors of a host value, left to right."""
-    found: list[torch.Tensor] = []
+    return _instances(tree, torch.Tensor)
+
+
+def reals(tree: Any) -> list[torch.Tensor | float]:
+    """Return the tensors and the floats of a host value, left to right."""
+    return _instances(tree, _REAL)
+
+
+def _instances(tree: Any, kind: Any) -> list[Any]:
+    found: list[Any] = []
     pending = [tree]
     while pending:
         value = pending.pop()
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, kind):
             found.append(value)
         else:
             pending += reversed(parts(value))
+    return found
+
+
+def skeleton(tree: Any) -> list[tuple[type, int]]:
+    """Return the class of each part of a host value and how many parts it has, from the outside in;
+    values without parts are alike, but for empty lists."""
+    found: list[tuple[type, int]] = []
+    pending = [tree]
+    while pending:
+        value = pending.pop()
+        inside = () if isinstance(value, torch.Tensor) else parts(value)
+        is_list = isinstance(value, List | list)
+        is_leaf = not inside and not is_list and not is_data_class(type(value))
+        found.append((object if is_leaf else List if is_list else type(value), len(inside)))
+        pending += inside
     return found
 
 
@@ -113,6 +139,11 @@ def map_tensors(tree: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     return _mapped(tree, change, listed)
 
 
+def map_reals(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a host value with its tensors and floats changed, left to right."""
+    return _mapped(tree, change, listed, _REAL)
+
+
 def with_tensors(tree: Any, replacement: Sequence[Any]) -> Any:
     """Return a host value with its tensors, left to right, replaced."""
     rest = iter(replacement)
@@ -124,11 +155,16 @@ def lowered(tree: Any) -> Any:
     return _mapped(tree, lambda tensor: tensor, chained)
 
 
-def _mapped(tree: Any, change: Callable[[torch.Tensor], Any], list_of: Callable[..., Any]) -> Any:
+def _mapped(
+    tree: Any,
+    change: Callable[[Any], Any],
+    list_of: Callable[..., Any],
+    kind: Any = torch.Tensor,
+) -> Any:
     frames: list[tuple[Any, Sequence[Any], list[Any]]] = []
     value = tree
     while True:
-        if isinstance(value, torch.Tensor):
+        if isinstance(value, kind):
             result = change(value)
         elif inside := parts(value):
             frames.append((value, inside, []))

@@ -109,3 +109,24 @@ def test_scripts_map_trees_too() -> None:
     assert relay.tree_map(lambda x: 2 * x, [torch.ones(2)]) == [2 * torch.ones(2)]
     with pytest.raises(RunError, match="trees of one structure"):
         relay.tree_map(lambda a, b: a, [torch.ones(1)], [torch.ones(1), torch.ones(1)])
+
+
+@pytest.mark.parametrize(
+    ("tree", "other"),
+    [
+        ([[1.0], [1.0, 1.0]], [[1.0, 1.0], [1.0]]),
+        (Node(sample(), 1.0, Leaf(torch.ones(2), 1)), Node(Leaf(torch.ones(2), 1), 1.0, sample())),
+        ((1.0, 2.0), [1.0, 2.0]),
+    ],
+    ids=["lists", "data", "a tuple and a list"],
+)
+def test_scripts_do_not_mix_trees_with_equally_many_leaves(tree: Any, other: Any) -> None:
+    with pytest.raises(RunError, match="trees of one structure"):
+        relay.tree_map(lambda a, b: a + b, tree, other)
+
+
+def test_a_script_maps_floats_in_lists_and_data_as_a_program_does() -> None:
+    assert relay.tree_map(lambda x, y: x + y, [1.0, 2.0], [0.5, 0.5]) == [1.5, 2.5]
+    assert relay.tree_map(lambda x: 2.0 * x, Node(Leaf(1.5, 3), 2.0, Leaf(1.0, 3))) == Node(
+        Leaf(3.0, 3), 4.0, Leaf(2.0, 3)
+    )
