@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, final
 
 from . import annotations
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
 
     from .ir.declaration.lowering import Fused
     from .ir.module import Module
-    from .runtime.calls.specialised import Specialised
-    from .runtime.calls.specialised_of_models import SpecialisedOfModels
-    from .runtime.texts.text_module import ModuleFunction, RelayModule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,13 +76,14 @@ class Operator(Routine):
 
 @final
 class Function(Routine):
-    """A function of the namespace that is no operator: an intrinsic of the language and, called
-    from a script, the function of `api` of the same name."""
+    """A function of the namespace that is no operator: called from a script, that of `api` of the
+    same name; in the language an intrinsic, or nothing."""
 
-    def __init__(self, intrinsic: Intrinsic) -> None:
-        self.__relay__: Final = intrinsic
-        self.__name__: str = intrinsic.value
+    def __init__(self, name: str, intrinsic: Intrinsic | None = None) -> None:
+        self.__name__: str = name
         self.__module__ = "pyrelay.relay"
+        if intrinsic is not None:
+            self.__relay__: Final = intrinsic
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function as a script does."""
@@ -101,7 +98,7 @@ class Function(Routine):
         with uncollected():
             from . import api  # brings in the runtime
 
-        return getattr(api, self.__relay__.value)
+        return getattr(api, self.__name__)
 
     @property
     def __doc__(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -321,7 +318,7 @@ _RANDOM: Final = (
 )
 
 
-def _operator(
+def operator(
     *,
     type_rule: TypeRule | None = None,
     grad: Gradient | None = None,
@@ -330,7 +327,22 @@ def _operator(
     effect: Effect = Effect.NONE,
     fused: Callable[..., Any] | Fused | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
-    """Make an operator of a function of torch tensors; see `extension.declare`."""
+    """Make an operator of a function of torch tensors.
+
+    Positional parameters are operands, keyword-only ones static attributes. `type_rule` returns the
+    type of the result from those of the operands (`pyrelay.ir.rules` has the vocabulary); `grad`
+    one cotangent for each operand in operators of `relay`, None for an operator without derivative.
+    `samples` are inputs on which a test can try the declaration.
+
+    `fused` defines the operator inside a kernel, which otherwise ends at it: the element of the
+    result at a place. It is called as `fused(k, place, *operands, **attributes)`, with the
+    arithmetic `k` (`ir.declaration.elements.Elements`), an `ir.declaration.elements.Place`, and
+    operands as sources of elements; `x(*place.index)` is that of an operand of the same shape.
+    `MadeOf` and `Scatter` of `ir.declaration.lowering` are the other two forms; a `MadeOf` implies
+    the type rule and the derivative, if they are left out.
+
+    Raises TypeError for `*args`, `**kwargs`, and without a type rule that something implies.
+    """
 
     def decorate(function: Callable[..., Any]) -> Operator:
         return Operator(
@@ -348,30 +360,7 @@ def _operator(
     return decorate
 
 
-def _parse(source: str | Path, name: str = "<text>") -> RelayModule:
-    """Return the module of a text; see `api.parse`."""
-    from . import api  # brings in the runtime
-
-    return api.parse(source, name)
-
-
-def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:
-    """Return a function of a module, to be called; see `api.function`."""
-    from . import api  # brings in the runtime
-
-    return api.function(module, name)
-
-
-def _specialise(
-    f: Any, /, *, fast_math: bool | None = None, **static: Any
-) -> Specialised | SpecialisedOfModels:
-    """Return a relay function with arguments fixed, partially evaluated; see `api.specialise`."""
-    from . import api  # brings in the runtime
-
-    return api.specialise(f, fast_math=fast_math, **static)
-
-
-def _implicit(name: str, annotation: Any, default: Any = MISSING) -> Any:
+def implicit(name: str, annotation: Any, default: Any = MISSING) -> Any:
     """Declare an implicit parameter: a value that functions mention by what this returns, and that
     their callers supply.
 
@@ -437,19 +426,19 @@ def _members() -> dict[str, Any]:
     operators = {op.name: Operator(op) for op in ALL}
     found: dict[str, Any] = dict(operators)
     found |= {alias: operators[name] for alias, name in ALIASES.items()}
-    found |= {i.value: Function(i) for i in Intrinsic if i.value not in operators}
-    found["param"] = Function(Intrinsic.PARAM)
+    found |= {i.value: Function(i.value, i) for i in Intrinsic if i.value not in operators}
+    found["param"] = Function("param", Intrinsic.PARAM)
     found |= {name: getattr(annotations, _DTYPE_NAMES.get(name, name)) for name in DTYPES}
     random = {name: operators[name] for name in _RANDOM}
     random |= {"key": operators["key"], "split": operators["random_split"]}
     found["random"] = Group("random", random)
     found["linalg"] = Group("linalg", {name: operators[name] for name in _LINALG})
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
-    found["operator"], found["implicit"] = _operator, _implicit
+    found["operator"], found["implicit"] = operator, implicit
     found["custom_vjp"], found["custom_jvp"] = CustomVjp(), CustomJvp()
     found["checkpoint"], found["autocast"] = Checkpoint(), Autocast()
-    found["parse"], found["function"], found["show"] = _parse, _function, _show
-    found["specialise"] = _specialise
+    found |= {name: Function(name) for name in ("parse", "function", "specialise")}
+    found["show"] = _show
     found["equal"] = Equality(operators["equal"].__relay__)
     found["stop_gradient"] = StopGradient(operators["stop_gradient"].__relay__)
     classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}

@@ -43,22 +43,8 @@ def declare(
     effect: Effect = Effect.NONE,
     fused: Callable[..., Any] | Fused | None = None,
 ) -> Op:
-    """Return the operator that a function of torch tensors is.
-
-    Positional parameters are operands, keyword-only ones static attributes. `type_rule` gives the
-    result's type from the operand types (`ir.rules` has the vocabulary); `grad` one cotangent per
-    operand in the IR's own operators, None for an operator without derivative. `samples` are inputs
-    on which a test can try the declaration.
-
-    `fused` says what the operator is inside a kernel, which otherwise ends at it: the element of
-    the result at a place. It is called as `fused(k, place, *operands, **attributes)`, with the
-    arithmetic `k` (`ir.declaration.elements.Elements`), an `ir.declaration.elements.Place`, and
-    operands as sources of elements; `x(*place.index)` is that of an operand of the same shape.
-    `MadeOf` and `Scatter` of `ir.declaration.lowering` say the other two things that an operator
-    may be there. Of a `MadeOf` the type rule and the derivative follow, if they are left out.
-
-    Raises TypeError for `*args`, `**kwargs`, and without a type rule that something implies.
-    """
+    """Return the operator that a function of torch tensors is; `relay.operator` documents the
+    arguments. Raises TypeError for `*args`, `**kwargs`, and without a type rule."""
     params = tuple(_param(p) for p in inspect.signature(function).parameters.values())
     attributes = [p.name for p in params if p.role is Role.ATTRIBUTE]
     count = len(params) - len(attributes)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..diagnostics.diagnostic import RelayError
+from ..version import __version__
 from .load import LoadError
 
 
@@ -80,58 +81,59 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m pyrelay", description="Check and look at programs compiled by pyrelay."
     )
+    parser.add_argument("--version", action="version", version=f"pyrelay {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
 
-    check = commands.add_parser(
-        "check",
-        help="check every @relay and @relay_model object of a Python file, or a text, FILE.relay",
+    check = _command(commands, "check", "check the compiled functions and models of files")
+    check.add_argument(
+        "file", type=Path, help="a Python file, a text, or a folder of files that use pyrelay"
     )
-    check.add_argument("file", type=Path, help="or a folder: every file in it that uses pyrelay")
     check.add_argument("--json", action="store_true", help="print the mistakes as JSON")
     check.add_argument(
         "--strict",
         action="store_true",
-        help="refuse equations of sizes that the types do not imply, as check(strict=True) does",
+        help="refuse equations of sizes that types do not decide, as f.check(strict=True) does",
     )
-    check.add_argument("--fix", action="store_true", help="apply the fixes that are certain")
-
-    show = commands.add_parser("show", help="print a function's program at a stage")
-    show.add_argument(
-        "target", metavar="FILE:NAME", help="a text, FILE.relay, may stand without a name"
-    )
-    show.add_argument(
-        "--stage", default="typed", help="source, typed, anf, grad, regions, host ..."
+    check.add_argument(
+        "--fix", action="store_true", help="write fixes that are certain into the files"
     )
 
-    explain = commands.add_parser(
-        "explain",
-        help="what kernels a function becomes, what they cost, and why; or what an error means",
+    show = _command(commands, "show", "print the program of a function at a stage")
+    show.add_argument("target", metavar="FILE:NAME", help="a function, or a whole text")
+    show.add_argument(
+        "--stage",
+        default="typed",
+        help="source, typed, python, anf, grad, regions, host, c, triton, ...; default: typed",
     )
-    explain.add_argument("file", type=Path, help="or the code of an error, such as RL204")
-    explain.add_argument("function", nargs="?", help="all of the file by default")
+
+    explain = _command(
+        commands, "explain", "print what runs a function, with costs; or the meaning of an error"
+    )
+    explain.add_argument("file", type=Path, help="a Python file, a text, or a code such as RL204")
+    explain.add_argument("function", nargs="?", help="one function; default: all of the file")
 
     _add_text_commands(commands)
-    cache = commands.add_parser("cache", help="show or remove what is kept between processes")
+    cache = _command(commands, "cache", "show or remove what is kept between processes")
     cache.add_argument("action", choices=("info", "clear"))
-    commands.add_parser("doctor", help="print versions, devices, compilers, caches and options")
+    _command(commands, "doctor", "print versions, devices, compilers, caches and options")
     return parser
 
 
 def _add_text_commands(commands: Any) -> None:
-    """Add the commands on programs in text files; argparse does not export the type."""
-    run = commands.add_parser("run", help="print the value of a function of a text")
+    """Add the commands on programs in text files."""
+    run = _command(commands, "run", "print the value of a function of a text")
     run.add_argument("file", type=Path, metavar="FILE.relay")
-    run.add_argument("--entry", help="the function; `main` by default")
+    run.add_argument("--entry", help="the function; default: main, or the first")
     run.add_argument(
         "--arg",
         action="append",
         default=[],
-        help="a number, a list, a shape such as (2, 3), or x.npy, x.npz:name, x.safetensors:name; "
-        "`name=` before it says for which parameter",
+        help="one argument, with its parameter's name or without: 2.5, [1, 2], a shape to fill at "
+        "random such as (2, 3), x.npy, w=x.npz:name, x.safetensors:name",
     )
-    run.add_argument("--seed", type=int, default=0, help="for arguments given by their shape")
+    run.add_argument("--seed", type=int, default=0, help="for arguments that are filled at random")
 
-    opt = commands.add_parser("opt", help="print what passes make of a text")
+    opt = _command(commands, "opt", "print what passes make of a text")
     opt.add_argument("file", type=Path, metavar="FILE.relay")
     opt.add_argument(
         "-p",
@@ -140,7 +142,12 @@ def _add_text_commands(commands: Any) -> None:
         default=[],
         help="names joined by commas, such as infer,anf,fold; MODULE:NAME for one of your own",
     )
-    opt.add_argument("--entry", help="the function that is run; `main` by default")
+    opt.add_argument("--entry", help="the function that is run; default: main, or the first")
     opt.add_argument("--verify", action="store_true", help="check the program after each pass")
     opt.add_argument("--time", action="store_true", help="print how long each pass takes")
     opt.add_argument("--diff", action="store_true", help="print what each pass changes")
+
+
+def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
+    """Add a command; argparse does not export the type of `commands`."""
+    return commands.add_parser(name, help=does, description=f"{does[0].upper()}{does[1:]}.")

@@ -115,3 +115,16 @@ def test_the_package_knows_its_version() -> None:
 def test_functions_list_what_users_call(function: object) -> None:
     listed = ["cache_info", "check", "diff", "explain", "interpret", "module", "show", "type"]
     assert dir(function) == listed
+
+
+def test_help_documents_everything_in_the_namespace() -> None:
+    for name in dir(relay):
+        thing = getattr(relay, name)
+        if not callable(thing) or isinstance(thing, type):
+            continue
+        assert inspect.signature(thing) is not None, name
+        documentation = inspect.getdoc(thing)
+        assert documentation, name
+        assert "; see `" not in documentation, name
+    assert "whose gradient computes again" in pydoc.plain(pydoc.render_doc(relay.checkpoint))
+    assert "parse(source: " in pydoc.plain(pydoc.render_doc(relay.parse))

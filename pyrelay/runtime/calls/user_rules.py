@@ -3,6 +3,7 @@ they load no torch."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec, TypeVar, final
 
@@ -25,14 +26,34 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class _Decorator(Routine, ABC):
+    """A decorator in a script, and a function of the language; `help` shows how it is called."""
+
+    def __init__(self, intrinsic: Intrinsic) -> None:
+        self.__relay__: Final = intrinsic
+        self.__name__: str = intrinsic.value
+        self.__module__ = "pyrelay.relay"
+        self.__doc__ = type(self).__call__.__doc__
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """The callable in which `inspect` finds the signature."""
+        return self.__call__
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a decorator, or the function that is decorated."""
+
+    def __repr__(self) -> str:
+        return f"<relay.{self.__name__}>"
+
+
 @final
-class CustomVjp(Routine):
+class CustomVjp(_Decorator):
     """`relay.custom_vjp`: a decorator in a script, and a function of the language."""
 
     def __init__(self) -> None:
-        self.__relay__: Final = Intrinsic.CUSTOM_VJP
-        self.__name__: str = "custom_vjp"
-        self.__module__ = "pyrelay.relay"
+        super().__init__(Intrinsic.CUSTOM_VJP)
 
     def __call__(
         self, fwd: Callable[..., Any], bwd: Callable[..., Any]
@@ -63,18 +84,13 @@ class CustomVjp(Routine):
         """
         return _decorator(Rule.CUSTOM_VJP, fwd, bwd)
 
-    def __repr__(self) -> str:
-        return f"<relay.{self.__name__}>"
-
 
 @final
-class CustomJvp(Routine):
+class CustomJvp(_Decorator):
     """`relay.custom_jvp`: a decorator in a script, and a function of the language."""
 
     def __init__(self) -> None:
-        self.__relay__: Final = Intrinsic.CUSTOM_JVP
-        self.__name__: str = "custom_jvp"
-        self.__module__ = "pyrelay.relay"
+        super().__init__(Intrinsic.CUSTOM_JVP)
 
     def __call__(
         self, rule: Callable[..., Any]
@@ -105,18 +121,13 @@ class CustomJvp(Routine):
         """
         return _decorator(Rule.CUSTOM_JVP, rule)
 
-    def __repr__(self) -> str:
-        return f"<relay.{self.__name__}>"
-
 
 @final
-class Checkpoint(Routine):
+class Checkpoint(_Decorator):
     """`relay.checkpoint`: a function of a script and of the language."""
 
     def __init__(self) -> None:
-        self.__relay__: Final = Intrinsic.CHECKPOINT
-        self.__name__: str = "checkpoint"
-        self.__module__ = "pyrelay.relay"
+        super().__init__(Intrinsic.CHECKPOINT)
 
     def __call__(
         self, f: RelayFunction[P, R], policy: str | tuple[str, ...] | None = None
@@ -135,18 +146,13 @@ class Checkpoint(Routine):
         """
         return _under_policy(Rule.CHECKPOINT, f, policy)
 
-    def __repr__(self) -> str:
-        return f"<relay.{self.__name__}>"
-
 
 @final
-class Autocast(Routine):
+class Autocast(_Decorator):
     """`relay.autocast`: a function of a script and of the language."""
 
     def __init__(self) -> None:
-        self.__relay__: Final = Intrinsic.AUTOCAST
-        self.__name__: str = "autocast"
-        self.__module__ = "pyrelay.relay"
+        super().__init__(Intrinsic.AUTOCAST)
 
     def __call__(self, f: RelayFunction[P, R], policy: str = "bfloat16") -> RelayFunction[P, R]:
         """Return a function of the same type that multiplies in a narrow dtype.
@@ -172,9 +178,6 @@ class Autocast(Routine):
         (tensor(0.1111), tensor(0.1113))
         """
         return _under_policy(Rule.AUTOCAST, f, policy)
-
-    def __repr__(self) -> str:
-        return f"<relay.{self.__name__}>"
 
 
 def _under_policy(rule: Rule, f: RelayFunction[P, R], policy: object) -> RelayFunction[P, R]:

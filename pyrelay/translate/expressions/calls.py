@@ -283,7 +283,7 @@ def _not_compiled(cx: Context, node: ast.Call, function: Any) -> Expr:
         return cx.refuse(Unsupported(cx.span(node), f"`{name}` outside of a `for`", instead))
     if _is_torch(function):
         return cx.refuse(UndecoratedFunction(span, name, _relay_name(function)))
-    if isinstance(function, FunctionType):
+    if isinstance(function, FunctionType) or _is_own(function):
         return cx.refuse(UndecoratedFunction(span, name, _instead_of(function)))
     if is_users_class(function):
         why = refusal(function)
@@ -294,15 +294,21 @@ def _not_compiled(cx: Context, node: ast.Call, function: Any) -> Expr:
     return refuse_value(cx, function, name, span)
 
 
-def _instead_of(function: FunctionType) -> str:
+def _instead_of(function: Any) -> str:
     """Return the replacement for a call of a function that is not compiled."""
     if function is dataclasses.replace:
         return "test the class first, or make a new value: `P(x=2.0, y=p.y)`"
     if function.__module__.split(".")[0] in sys.stdlib_module_names:
         return "call it outside of compiled code, and pass the result as an argument"
-    if function.__module__.split(".")[0] == __name__.split(".")[0]:
+    if _is_own(function):
         return "call it outside of compiled code, and use what it returns, by its name, inside"
     return f"decorate `{function.__name__}` with @relay"
+
+
+def _is_own(function: Any) -> bool:
+    """Return whether a function is of the namespace `relay`, for scripts alone."""
+    module = getattr(function, "__module__", None)
+    return callable(function) and str(module).split(".")[0] == __name__.split(".")[0]
 
 
 def _refuse_callable(cx: Context, function: Any, name: str, span: Span) -> Expr:

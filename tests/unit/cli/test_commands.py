@@ -16,6 +16,7 @@ from pyrelay.cli import main
 from pyrelay.config import options
 from pyrelay.disk_cache import DiskCache
 from pyrelay.lower_c.building import can_build
+from pyrelay.version import __version__
 
 RIGHT = """
     from pyrelay import Dim, Float, Tensor, relay
@@ -190,6 +191,12 @@ def test_no_command_runs_what_only_a_script_runs(
     for arguments in (["check", target], ["show", f"{target}:double"], ["explain", target]):
         assert main(arguments) == 0
     assert "script" not in capsys.readouterr().err
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"pyrelay {__version__}\n")
 
 
 def test_the_code_of_an_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
