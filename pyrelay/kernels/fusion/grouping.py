@@ -91,7 +91,8 @@ class Grouping:
             if item.role in WRITES:
                 # What is made of a table is stored before the first of its rows changes.
                 first = position - (item.role is Role.ROWS)
-                self._first_write.setdefault(target_of(item), first)
+                for var in tuples_around(target_of(item), self.bindings):
+                    self._first_write.setdefault(var, first)
         for item in items:
             if item.role is Role.OPAQUE:
                 self._opaque(item)
@@ -405,7 +406,7 @@ class Grouping:
         """Note that a parameter changes: whoever read it stays before, whoever reads it comes
         after."""
         for var in tuples_around(target, self.bindings):
-            for reader in self._readers.pop(var, ()):
+            for reader in self._readers.get(var, ()):
                 if reader.final is not cluster:
                     reader.final.precede(cluster)
         cluster.reads.setdefault(target, True)

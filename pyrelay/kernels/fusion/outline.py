@@ -15,6 +15,7 @@ from typing import ClassVar, Final, final
 from ...analysis.dim_availability import dims_in_attrs, needed, shown
 from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
+from ...ir.calls.storage import makes_storage
 from ...ir.dims import Dim
 from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
@@ -34,7 +35,7 @@ from ...ir.module import Module
 from ...ir.op import Effect, Host, Op, View
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, spine
-from ...ir.types import UNIT, TupleType, dim_names
+from ...ir.types import UNIT, SizeType, TupleType, dim_names
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place, overwrite, overwrite_all
 from ...operators.composite.table_rows import add_rows, store_rows
@@ -180,34 +181,62 @@ def _cut(
     bound = {b.var for b in bindings}
     around = {v for b in bindings for v in mentioned(b.value)} - bound
     given_sizes = {n for v in around if v.ty is not None for d in shown(v.ty) for n in d.names()}
-    writes = waits = given = False
-    """Whether the region has an effect, what is after it has, and bodies may use what it gives."""
+    made: set[Var] = set()
+    """The variables whose storage this code made, which no region overwrites."""
+    writes = waits = reads = given = False
+    """Whether the region has an effect, what is after it has, or reads what a region may overwrite,
+    and bodies may use what it gives."""
     for binding in bindings:
         used = {*mentioned(binding.value), *_showing(binding.value, shown_by)}
         for name in sorted(_found(binding) - given_sizes):
             shown_by.setdefault(name, binding.var)
         effect = effects.of(binding.value) is not Effect.NONE
         branches = has_bodies(binding.value)
+        if _makes_storage(binding.value, kernels, made):
+            made.add(binding.var)
+        is_reader = branches or _reads_others(binding.value, made)
         needs_inside = not inside.isdisjoint(used) or (branches and given)
         needs_after = not after.isdisjoint(used) or (branches and bool(after))
         belongs = _belongs(binding, kernels) and not _is_for_host(binding.value, inside, after)
-        if belongs and (needs_after or (effect and waits)):
+        if belongs and (needs_after or (effect and (waits or reads))):
             cuts.append(_Cut())
             inside.clear()
             after.clear()
-            writes = waits = given = needs_inside = needs_after = False
+            writes = waits = reads = given = needs_inside = needs_after = False
         if belongs and (needs_inside or not isinstance(binding.value, Tuple | TupleGet)):
             cuts[-1].inside.append(binding)
             inside.add(binding.var)
             writes |= effect
             given |= binding.var in needed
-        elif needs_inside or needs_after or (effect and (writes or waits)):
+        elif needs_inside or needs_after or (effect and waits) or (writes and (effect or is_reader)):
             cuts[-1].after.append(binding)
             after.add(binding.var)
             waits |= effect
+            reads |= is_reader
         else:
             cuts[-1].before.append(binding)
     return cuts
+
+
+def _makes_storage(value: Expr, kernels: frozenset[str], made: set[Var]) -> bool:
+    """Return whether a value is in storage that the code made; `made` are the variables before it
+    that are."""
+    match value:
+        case Call(GlobalVar(name)) if name in kernels:
+            return True
+        case Call(Op() as op) if makes_storage(op):
+            return True
+        case Call(Op(lowering=View())) | Tuple() | TupleGet():
+            return made.issuperset(mentioned(value))
+        case _:
+            return False
+
+
+def _reads_others(value: Expr, made: set[Var]) -> bool:
+    """Return whether a call may read storage that the code before it did not make."""
+    if not isinstance(value, Call) or is_host_number(value):
+        return False
+    return any(not isinstance(v.ty, SizeType) and v not in made for v in mentioned(value))
 
 
 def _is_for_host(value: Expr, inside: set[Var], after: set[Var]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
@@ -133,3 +134,49 @@ def test_a_constant_that_a_tuple_holds_twice_is_passed_once() -> None:
     closed = close([Binding(var, value)], [], [var], [], NOWHERE)
     assert closed.args == (tensor,)
     assert len(closed.function.params) == 1
+
+
+LOOKS = {
+    "of a value that the region makes": "let %old = @look(%p, %s);",
+    "at a view that the region makes": "let %v = reshape(%s, shape=(8,)); let %old = @look(%p, %v);",
+    "in a branch": "let %old = if (sum(%s) > 1e6f32) { 0f32 } else { sum(%p) };",
+    "at a tuple": "let %old = @both((%p, %s));",
+    "before everything": "let %old = @look(%p, %p);",
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_a_region_overwrites_a_parameter_after_it_was_looked_at(look: str) -> None:
+    vector = "Tensor[(8,), float32]"
+    program = module(
+        f"def @main(%x: Tensor[(4, 8), float32], %p: {vector}) {{"
+        " let %a = sort(exp(%x)).0; let %s = sum(%a * %x, dim=(0,));"
+        f" {look} let %_ = overwrite(%p, %p - sort(%s).0); (%old, %s) }}"
+        f" def @look(%p: {vector}, %s: {vector}) {{ sum(%p) + sum(%s) }}"
+        f" def @both(%t: ({vector}, {vector})) {{ sum(%t.0) + sum(%t.1) }}"
+    )
+    found = in_regions(program, "main")
+    x, p = torch.randn(4, 8), torch.randn(8)
+    results = [(evaluate(m, "main", (x, q)), q) for m in (program, found) for q in (p.clone(),)]
+    torch.testing.assert_close(results[1], results[0])
+    assert not torch.equal(results[0][1], p)
+
+
+def test_a_parameter_is_overwritten_after_a_call_that_takes_the_tuple_it_is_in() -> None:
+    pair = "(Tensor[(8,), float32], Tensor[(8,), float32])"
+    program = module(
+        f"def @main(%x: Tensor[(8,), float32], %t: {pair}) {{"
+        " let %g = tanh(%x); let %old = @look(%t, %g);"
+        " let %_ = overwrite(%t.0, %t.0 - %g); let %_ = overwrite(%t.1, %t.1 - %g);"
+        " (%old, %g) }"
+        f" def @look(%t: {pair}, %g: Tensor[(8,), float32]) {{ sum(%t.0) + sum(%t.1 * %g) }}"
+    )
+    found = in_regions(program, "main")
+    x, p = torch.randn(8), (torch.randn(8), torch.randn(8))
+    results = [
+        (evaluate(m, "main", (x, q)), q)
+        for m in (program, found)
+        for q in (tuple(v.clone() for v in p),)
+    ]
+    torch.testing.assert_close(results[1], results[0])
+    assert not torch.equal(results[0][1][0], p[0])
