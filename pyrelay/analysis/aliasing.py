@@ -18,6 +18,7 @@ from ..ir.expr import (
     Call,
     Expr,
     Function,
+    GlobalVar,
     If,
     LetBlock,
     Match,
@@ -34,6 +35,7 @@ from ..ir.module import Module
 from ..ir.op import Effect, Op
 from ..ir.traverse import Steps, children, run, spine
 from ..ir.types import Type
+from .sharing import Sharing, sharing_of
 
 _NOTHING: Final[frozenset[Type]] = frozenset()
 
@@ -60,6 +62,7 @@ class RefAliasing:
         self._opaque: Final = opaque
         self._in_place: Final = in_place
         self._effects: Final = effects_of(module)
+        self._sharing: Final = sharing_of(module, opaque)
         self._contents: Final[dict[Var, frozenset[Type]]] = {}
         self._bound: Final[dict[Var, int]] = {}
         self._last: Final[dict[Var, int]] = {}
@@ -127,6 +130,8 @@ class RefAliasing:
                 self._cell(value, target)
             case Call(Op() as op, args):
                 self._operator(op, args, target)
+            case Call(GlobalVar(name), args) if not self._effects.of(value) & Effect.STATE:
+                self._function(self._sharing[name], args, target)
             case Call():
                 self._lose_all(children(value))
                 if self._effects.of(value) & Effect.STATE:
@@ -163,6 +168,13 @@ class RefAliasing:
                 self._hold(target, self.by(arg))
         if op.effect & (Effect.STATE | Effect.IO):
             self._lose_all(args)  # it may keep what it is given
+
+    def _function(self, sharing: Sharing, args: Sequence[Expr], target: Var | None) -> None:
+        for place, arg in enumerate(args):
+            self._use(arg)
+            if place in sharing.result:
+                self._hold(target, self.by(arg))
+        self._lose_all(args[place] for place in sharing.escaping)
 
     def _hold(self, target: Var | None, types: frozenset[Type]) -> None:
         """Note that a variable holds contents; the caller of a function holds its result."""

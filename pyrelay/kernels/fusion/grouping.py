@@ -49,10 +49,10 @@ from .nodes import (
     has_bodies,
     mentioned,
     target_of,
-    tuples_around,
     uses_of,
     with_whole_tuples,
 )
+from .overwrites import Overwrites
 
 MOST_CALLS: Final = 64
 """A group has at most this many operator calls."""
@@ -86,13 +86,7 @@ class Grouping:
         self._unsealed: Final[list[Cluster]] = []
         self._branching: Final[list[int]] = []
         """The orders of what has bodies of its own, which may use anything."""
-        self._first_write: Final[dict[Var, int]] = {}
-        for position, item in enumerate(items):
-            if item.role in WRITES:
-                # What is made of a table is stored before the first of its rows changes.
-                first = position - (item.role is Role.ROWS)
-                for var in tuples_around(target_of(item), self.bindings):
-                    self._first_write.setdefault(var, first)
+        self._overwritten: Final = Overwrites(items, self.bindings)
         for item in items:
             if item.role is Role.OPAQUE:
                 self._opaque(item)
@@ -156,6 +150,7 @@ class Grouping:
             self._stored.append(Stored(leaf, item.var, why_outside(item.value)))
         self.home[item.var] = cluster
         branches = has_bodies(item.value)
+        self._overwritten.evaluated(item, leaves)
         if branches:
             self._branching.append(cluster.order)
         is_effect = branches or self._effects.of(item.value) is not Effect.NONE
@@ -191,8 +186,10 @@ class Grouping:
         writer = self._writer(leaf)
         if writer is not None and writer is not cluster:
             writer.precede(cluster)
-        if leaf in self._first_write:
-            self._readers.setdefault(leaf, []).append(cluster)
+        for target in self._overwritten.seen_in(leaf):
+            self._readers.setdefault(target, []).append(cluster)
+            if target is not leaf:
+                cluster.reads[target] = False
 
     def _writer(self, leaf: Var) -> Cluster | None:
         found = self._written.get(leaf)
@@ -213,7 +210,7 @@ class Grouping:
         """Return whether a value is better computed again wherever it is used, and may be: nothing
         is written in between that it is made of."""
         last = self.uses[item.var].last
-        if any(self._first_write.get(leaf, last) < last for leaf in look.own):
+        if self._overwritten.come_before(last, look.own):
             return False
         return is_cheaper_again(item, look, self.uses, self._is_stored)
 
@@ -275,12 +272,8 @@ class Grouping:
         overwrites."""
         if item.role not in WRITES:
             return 0
-        readers = (
-            c.final
-            for v in tuples_around(target_of(item), self.bindings)
-            for c in self._readers.get(v, ())
-        )
-        return max((self._barrier, *(c.order for c in readers)))
+        readers = (c.final.order for c in self._readers.get(target_of(item), ()))
+        return max((self._barrier, *readers))
 
     def _near(self, item: Item, look: Look) -> list[Cluster]:
         """Return groups that read the same tensors over as many places, the latest first; for a sum
@@ -405,10 +398,9 @@ class Grouping:
     def _overwrites(self, target: Var, cluster: Cluster) -> None:
         """Note that a parameter changes: whoever read it stays before, whoever reads it comes
         after."""
-        for var in tuples_around(target, self.bindings):
-            for reader in self._readers.get(var, ()):
-                if reader.final is not cluster:
-                    reader.final.precede(cluster)
+        for reader in self._readers.get(target, ()):
+            if reader.final is not cluster:
+                reader.final.precede(cluster)
         cluster.reads.setdefault(target, True)
         cluster.writes.add(target)
         self._written[target] = cluster
@@ -465,7 +457,7 @@ class Grouping:
             pending = [*mentioned(member.value)] if others else []
             while pending:
                 var = pending.pop()
-                if var in others:
+                if not others.isdisjoint(self._overwritten.seen_in(var)):
                     return False
                 if var not in seen and not (self.is_leaf(var) and self.home_of(var) is not cluster):
                     seen.add(var)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from ...dataclass import dataclass
-from ...ir.calls.storage import overwritten_operand
+from ...ir.calls.storage import makes_storage, overwritten_operand
 from ...ir.declaration.elements import Place
 from ...ir.declaration.lowering import (
     Contraction,
@@ -231,6 +231,12 @@ def tuples_around(var: Var, bindings: Mapping[Var, Expr]) -> tuple[Var, ...]:
     while isinstance(bound := bindings.get(found[-1]), TupleGet) and isinstance(bound.value, Var):
         found.append(bound.value)
     return tuple(found)
+
+
+def gives_own_storage(value: Expr) -> bool:
+    """Return whether the value of a binding is a call of an operator whose result shares storage
+    with nothing."""
+    return isinstance(value, Call) and isinstance(value.callee, Op) and makes_storage(value.callee)
 
 
 def has_bodies(value: Expr) -> bool:

@@ -15,7 +15,6 @@ from typing import ClassVar, Final, final
 from ...analysis.dim_availability import dims_in_attrs, needed, shown
 from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
-from ...ir.calls.storage import makes_storage
 from ...ir.dims import Dim
 from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
@@ -46,7 +45,7 @@ from ..outlined import outlined_of, with_outlined
 from .closed_functions import Functions, call_of, close
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
-from .nodes import has_bodies, is_host_number, is_tensors, mentioned
+from .nodes import gives_own_storage, has_bodies, is_host_number, is_tensors, mentioned
 
 REGION: Final = "region."
 """How the names of region functions begin."""
@@ -181,8 +180,7 @@ def _cut(
     bound = {b.var for b in bindings}
     around = {v for b in bindings for v in mentioned(b.value)} - bound
     given_sizes = {n for v in around if v.ty is not None for d in shown(v.ty) for n in d.names()}
-    made: set[Var] = set()
-    """The variables whose storage this code made, which no region overwrites."""
+    made = _made(bindings, kernels)
     writes = waits = reads = given = False
     """Whether the region has an effect, what is after it has, or reads what a region may overwrite,
     and bodies may use what it gives."""
@@ -192,8 +190,6 @@ def _cut(
             shown_by.setdefault(name, binding.var)
         effect = effects.of(binding.value) is not Effect.NONE
         branches = has_bodies(binding.value)
-        if _makes_storage(binding.value, kernels, made):
-            made.add(binding.var)
         is_reader = branches or _reads_others(binding.value, made)
         needs_inside = not inside.isdisjoint(used) or (branches and given)
         needs_after = not after.isdisjoint(used) or (branches and bool(after))
@@ -208,7 +204,9 @@ def _cut(
             inside.add(binding.var)
             writes |= effect
             given |= binding.var in needed
-        elif needs_inside or needs_after or (effect and waits) or (writes and (effect or is_reader)):
+        elif (
+            needs_inside or needs_after or (writes and is_reader) or (effect and (writes or waits))
+        ):
             cuts[-1].after.append(binding)
             after.add(binding.var)
             waits |= effect
@@ -218,18 +216,21 @@ def _cut(
     return cuts
 
 
-def _makes_storage(value: Expr, kernels: frozenset[str], made: set[Var]) -> bool:
-    """Return whether a value is in storage that the code made; `made` are the variables before it
-    that are."""
-    match value:
-        case Call(GlobalVar(name)) if name in kernels:
-            return True
-        case Call(Op() as op) if makes_storage(op):
-            return True
-        case Call(Op(lowering=View())) | Tuple() | TupleGet():
-            return made.issuperset(mentioned(value))
-        case _:
-            return False
+def _made(bindings: Sequence[Binding], kernels: frozenset[str]) -> set[Var]:
+    """Return the variables of straight-line code whose storage it makes: no region overwrites that
+    of a parameter there."""
+    made: set[Var] = set()
+    for binding in bindings:
+        match binding.value:
+            case Call(GlobalVar(name)) if name in kernels:
+                is_made = True
+            case Call(Op(lowering=View())) | Tuple() | TupleGet():
+                is_made = made.issuperset(mentioned(binding.value))
+            case _:
+                is_made = gives_own_storage(binding.value)
+        if is_made:
+            made.add(binding.var)
+    return made
 
 
 def _reads_others(value: Expr, made: set[Var]) -> bool:

@@ -138,7 +138,8 @@ def test_a_constant_that_a_tuple_holds_twice_is_passed_once() -> None:
 
 LOOKS = {
     "of a value that the region makes": "let %old = @look(%p, %s);",
-    "at a view that the region makes": "let %v = reshape(%s, shape=(8,)); let %old = @look(%p, %v);",
+    "at a view that the region makes": "let %v = reshape(%s, shape=(8,));"
+    " let %old = @look(%p, %v);",
     "in a branch": "let %old = if (sum(%s) > 1e6f32) { 0f32 } else { sum(%p) };",
     "at a tuple": "let %old = @both((%p, %s));",
     "before everything": "let %old = @look(%p, %p);",
@@ -162,14 +163,29 @@ def test_a_region_overwrites_a_parameter_after_it_was_looked_at(look: str) -> No
     assert not torch.equal(results[0][1], p)
 
 
-def test_a_parameter_is_overwritten_after_a_call_that_takes_the_tuple_it_is_in() -> None:
-    pair = "(Tensor[(8,), float32], Tensor[(8,), float32])"
+PAIR = "(Tensor[(8,), float32], Tensor[(8,), float32])"
+BEFORE = {
+    "the tuple that they are in": "let %old = @look(%t, %g);",
+    "a result that shows one": "let %v = @part(%t); let %old = sum(tanh(%v) * %g);",
+    "data that show one": "let %d = @kept(%t, %g); let %old = @found(%d, %g);",
+    "a value of two arms": "let %v = if (sum(%g) > 0f32) { %t.0 } else { %t.1 };"
+    " let %old = sum(tanh(%v) * %g);",
+    "values at other places": "let %v = @part(%t); let %old = tanh(flip(%v, dims=(0,)) * %g);",
+}
+
+
+@pytest.mark.parametrize("look", BEFORE.values(), ids=BEFORE)
+def test_parameters_are_overwritten_after_what_reads(look: str) -> None:
     program = module(
-        f"def @main(%x: Tensor[(8,), float32], %t: {pair}) {{"
-        " let %g = tanh(%x); let %old = @look(%t, %g);"
-        " let %_ = overwrite(%t.0, %t.0 - %g); let %_ = overwrite(%t.1, %t.1 - %g);"
-        " (%old, %g) }"
-        f" def @look(%t: {pair}, %g: Tensor[(8,), float32]) {{ sum(%t.0) + sum(%t.1 * %g) }}"
+        "type Kept { Kept(Tensor[(8,), float32]), Nothing }"
+        f" def @main(%x: Tensor[(8,), float32], %t: {PAIR}) {{ let %g = tanh(%x); {look}"
+        " let %_ = overwrite(%t.0, %t.0 - %g); let %_ = overwrite(%t.1, %t.1 - %g); (%old, %g) }"
+        f" def @look(%t: {PAIR}, %g: Tensor[(8,), float32]) {{ sum(%t.0) + sum(%t.1 * %g) }}"
+        f" def @part(%t: {PAIR}) {{ %t.1 }}"
+        f" def @kept(%t: {PAIR}, %g: Tensor[(8,), float32]) {{"
+        " if (sum(%g) > 1e6f32) { Nothing() } else { Kept(%t.0) } }"
+        " def @found(%k: Kept, %g: Tensor[(8,), float32]) {"
+        " match (%k) { Kept(%v) => { sum(%v * %g) }, Nothing() => { 0f32 } } }"
     )
     found = in_regions(program, "main")
     x, p = torch.randn(8), (torch.randn(8), torch.randn(8))

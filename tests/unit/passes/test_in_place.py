@@ -176,12 +176,40 @@ def test_other_updates_make_new_tensors(body: str) -> None:
     check(module)
 
 
-def test_values_passed_to_functions_are_not_followed() -> None:
+VECTOR = "Tensor[(3,), float32]"
+CALLED = (
+    f"let %p = ref_read(%m); let %g = tanh(%p.0); let %r = @g(%p.1, %y); let %b = %r * 2f32;"
+    f" {WRITE}; sum(%r)"
+)
+UNSHARED = {
+    "new values": "%v * 2f32",
+    "a recursion": "if (sum(%y) > 1f32) { @g(%v, %y / 2f32) + %v } else { %v * 2f32 }",
+    "another argument": 'index(%y, (0,), spec=(("int", 0),))',
+    "a view that is read": "sum(reshape(%v, shape=(3, 1)), dim=(1,))",
+    "another function": "@h(%v) * 2f32",
+}
+SHARED = {
+    "the argument": "%v",
+    "a view": "reshape(%v, shape=(3,))",
+    "an argument of a recursion": "if (sum(%y) > 1f32) { @g(%v, %y / 2f32) } else { %v }",
+    "by another function": "@h(%v)",
+    "an argument that is kept": "let %kept = ref(%v); ref_read(%kept) * 2f32",
+    "an argument that is captured": "let %k = fn () -> float32 { sum(%v) }; %v * %k()",
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "is_shared"),
+    [*((b, False) for b in UNSHARED.values()), *((b, True) for b in SHARED.values())],
+    ids=[*UNSHARED, *SHARED],
+)
+def test_a_function_may_share_what_it_is_passed(body: str, is_shared: bool) -> None:
     module = program(
-        f"let %p = ref_read(%m); let %g = tanh(%p.0); let %b = @g(%p.1); {WRITE}; sum(%x)",
-        "def @g(%v: Tensor[(3,), float32]) -> Tensor[(3,), float32] { %v * 2f32 }",
+        CALLED,
+        f"def @g(%v: {VECTOR}, %y: Tensor[(4, 3), float32]) -> {VECTOR} {{ {body} }}"
+        f" def @h(%v: {VECTOR}) -> {VECTOR} {{ reshape(%v, shape=(3,)) }}",
     )
-    assert not is_done(module)
+    assert is_done(module) is not is_shared
     check(module)
 
 
