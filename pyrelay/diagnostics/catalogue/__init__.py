@@ -35,6 +35,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from ..diagnostic import Problem
 
@@ -55,7 +57,8 @@ def entries() -> tuple[type[Problem], ...]:
     return tuple(found)
 
 
-def by_code() -> dict[str, list[type[Problem]]]:
+@cache
+def by_code() -> Mapping[str, Sequence[type[Problem]]]:
     """Return the entries that have each code, in the order of the codes. An entry writes its code
     where it makes a diagnostic, so it is read off there."""
     found: dict[str, list[type[Problem]]] = {}
