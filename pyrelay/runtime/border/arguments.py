@@ -165,7 +165,7 @@ class _Walk:
         self._has_lists = False
         self._lasts = True
         """Whether everything met so far stays as it is."""
-        self._met: Final = Plain(binder.device, {})
+        self._met: Final = Plain(binder.device)
         self._floats: Final[defaultdict[Leaf, list[float]]] = defaultdict(list)
 
     def host_value(self, value: Any, plan: Plan) -> Any:
@@ -181,10 +181,10 @@ class _Walk:
         """Return an argument that is data, of which nothing is known, as compiled code takes it.
         Raises RunError if it does not fit."""
         first = len(self._binder.leaves)
-        self._met.host = self._walked(value, plan)
+        host = self._walked(value, plan)
         if self._lasts:
-            self._met.remember(value, self._binder.leaves[first:], plan)
-        return self._met.host
+            self._met.remember(value, host, self._binder.leaves[first:], plan)
+        return host
 
     def _walked(self, value: Any, plan: Plan) -> Any:
         """Check a value and its parts; return it as compiled code takes it."""

@@ -14,10 +14,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from ..values.structure import chained
-from .plain import are_numbers, plain_data
+from .plain import Plain, UnfitError, are_numbers
 from .remembered import PLAIN, SETTLED, Known
 from .schema import Data, Elements, Leaf, Maybe, Plan, Schema, Whole, has_instances
-from .supply import Supplies, close, supply_of
 
 if TYPE_CHECKING:
     import torch
@@ -63,42 +62,31 @@ def known_now(value: Any, plan: Plan, schema: Schema, device: torch.device) -> K
         plan = plan.inner
     if type(plan) is not Data and type(plan) is not Elements:
         return None
-    supplies: Supplies = {}
+    met = Plain(device)
     was_enabled = gc.isenabled()
     gc.disable()  # as `uncollected` does, in a third of the time
     try:
         if type(plan) is Data:
-            known = _known_instance(value, plan, device, supplies)
-        else:
-            known = _known_list(value, plan, schema, device, supplies)
+            return met.known(value, plan)
+        return _known_list(value, plan, schema, met)
+    except UnfitError:
+        return None
     finally:
+        met.finish()
         if was_enabled:
             gc.enable()
-    close(supplies)
-    return known
 
 
-def _known_instance(
-    value: Any, plan: Data, device: torch.device, supplies: Supplies
-) -> Known | None:
-    met = plain_data(value, plan, device, supplies)
-    return None if met is None else met.remember(value, met.leaves, plan)
-
-
-def _known_list(
-    value: Any, plan: Elements, schema: Schema, device: torch.device, supplies: Supplies
-) -> Known | None:
+def _known_list(value: Any, plan: Elements, schema: Schema, met: Plain) -> Known | None:
     found = None
     if type(value) in PLAIN and value and type(plan.inner) is Leaf:
-        found = _numbers(value, plan, plan.inner, device, supplies)
+        found = _numbers(value, plan, plan.inner, met)
     elif type(value) in PLAIN and type(plan.inner) is Data and plan.last.has_large:
-        found = _known_elements(value, plan.inner, device, supplies)
-    return _whole(value, plan, schema, device, supplies) if found is None else found
+        found = _known_elements(value, plan.inner, met)
+    return _whole(value, plan, schema, met) if found is None else found
 
 
-def _numbers(
-    values: Sequence[Any], plan: Elements, leaf: Leaf, device: torch.device, supplies: Supplies
-) -> Known | None:
+def _numbers(values: Sequence[Any], plan: Elements, leaf: Leaf, met: Plain) -> Known | None:
     """Return a list of numbers as compiled code takes it, which is no walk."""
     cls = are_numbers(values, leaf)
     if cls is None or leaf.scalar is None:
@@ -106,41 +94,35 @@ def _numbers(
     if cls is int:
         known = Known(chained(*values))
     else:
-        made = supply_of(supplies, leaf.scalar, device).of(values)
-        known = Known(chained(*made), made, device)
+        made = met.supply(leaf.scalar).of(values)
+        known = Known(chained(*made), made, met.device)
     if len(values) <= _MOST:
         plan.last.set(values, known)
     return known
 
 
-def _known_elements(
-    values: Sequence[Any], plan: Data, device: torch.device, supplies: Supplies
-) -> Known | None:
+def _known_elements(values: Sequence[Any], plan: Data, met: Plain) -> Known:
     """Return a list of instances, each of which is remembered."""
     found: list[Known] = []
     for value in values:
         known = plan.remembered.get(value)
-        if known is None or not known.fits(device):
-            known = _known_instance(value, plan, device, supplies)
-        if known is None:
-            return None
+        if known is None or not known.fits(met.device):
+            known = met.beside().known(value, plan)
         found.append(known)
     hosts = [v if k.host is None else k.host for v, k in zip(values, found, strict=True)]
     given = tuple(chain.from_iterable(k.given for k in found))
     tensors = tuple(chain.from_iterable(k.tensors for k in found))
-    return Known(chained(*hosts), tensors, device, given)
+    return Known(chained(*hosts), tensors, met.device, given)
 
 
-def _whole(
-    value: Any, plan: Elements, schema: Schema, device: torch.device, supplies: Supplies
-) -> Known | None:
+def _whole(value: Any, plan: Elements, schema: Schema, met: Plain) -> Known | None:
     """Return a list that is walked over with all that is in it."""
     inside = schema.whole(plan)
-    met = inside and plain_data(Whole(value), inside, device, supplies)
-    if met is None:
+    if inside is None:
         return None
-    met.lists = [seen for seen in met.lists if seen[0] is not value]
-    known = met.known(met.host, met.leaves)
+    host = met.take(Whole(value), inside)
+    lists = [seen for seen in met.lists if seen[0] is not value]
+    known = Known(host, met.leaves, met.device, met.given, lists)
     if not met.tensors and not has_instances(plan):
         size = len(known.tensors) + sum(len(seen) for _, seen in known.lists)
         if len(value) + size <= _MOST:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 from typing import Any, Final, TypeAlias, assert_never, final
 
 import torch
@@ -24,12 +23,14 @@ from ...ir.types import StrType
 from ...prelude.values import Cons, Nil
 from ..values.representation import making
 from ..values.structure import chained
-from .remembered import SETTLED, Known, Seen, kinds_of
+from .remembered import SETTLED, Known, Seen
 from .schema import INT_RANGE, Case, Data, Elements, Items, Leaf, Maybe, Plan, Whole, has_data
-from .supply import Supplies, Supply, supply_of
+from .supply import Supplies, Supply, borrowed, returned
 
 _DEPTH: Final = 100
 """How many instances in each other are taken by calls in each other."""
+
+_NO_SUPPLIES: Final[Supplies] = {}
 
 Taken: TypeAlias = dict[int, Any]
 """Instances of one plan as compiled code takes them, by the identities of those that were given.
@@ -47,30 +48,41 @@ class UnfitError(Exception):
 @final
 class Plain:
     """A walk over an argument: the instances that it met which are to be remembered, by plan; the
-    tensors and lists in it; the parts that it has put off in this round."""
+    tensors and lists in it; the tensors made of its numbers; the parts that it has put off in this
+    round."""
 
-    __slots__ = ("device", "host", "instances", "lists", "put_off", "round", "supplies", "tensors")
+    __slots__ = ("device", "instances", "lists", "made", "put_off", "round", "supplies", "tensors")
 
-    def __init__(self, device: torch.device, supplies: Supplies) -> None:
+    def __init__(self, device: torch.device, supplies: Supplies = _NO_SUPPLIES) -> None:
         self.device: Final = device
-        self.supplies: Final = supplies
+        self.supplies = supplies
         # A class with type arguments takes twice as long to call.
         self.instances: Final[defaultdict[Data, Taken]] = defaultdict(dict)
         self.tensors: Final[list[torch.Tensor]] = []
+        self.made: Final[list[torch.Tensor]] = []
         self.lists: list[Seen] = []
         self.put_off: Final[list[tuple[Data, Any]]] = []
         self.round = 1
-        self.host: Any = None
 
-    def take(self, value: Any, plan: Data) -> None:
-        """Find `host`, an instance as compiled code takes it. Raises `UnfitError`."""
+    def beside(self) -> Plain:
+        """Return a walk over another argument of the same call."""
+        if self.supplies is _NO_SUPPLIES:
+            self.supplies = borrowed(self.device)
+        return Plain(self.device, self.supplies)
+
+    def known(self, value: Any, plan: Data) -> Known:
+        """Look at an instance, and remember it. Raises `UnfitError`."""
+        return self.remember(value, self.take(value, plan), self.leaves, plan)
+
+    def take(self, value: Any, plan: Data) -> Any:
+        """Return an instance as compiled code takes it. Raises `UnfitError`."""
         take: Take = plan.take or partial(_take_first, plan)
-        self.host = take(value, self.instances[plan], self, _DEPTH)
-        if self.host is None:
-            self._take_deep(value, plan)
+        host = take(value, self.instances[plan], self, _DEPTH)
+        return self._take_deep(value, plan) if host is None else host
 
-    def _take_deep(self, value: Any, plan: Data) -> None:
-        """Find `host` for an instance that has been entered, with parts that were put off."""
+    def _take_deep(self, value: Any, plan: Data) -> Any:
+        """Take an instance that has been entered, with parts that were put off."""
+        host = None
         pending = [(plan, value), *self.put_off]
         incomplete = {id(value)}
         while pending:
@@ -78,23 +90,38 @@ class Plain:
             self.put_off.clear()
             self.round += 1
             take: Take = plan.take or partial(_take_first, plan)
-            self.host = take(value, self.instances[plan], self, _DEPTH)
-            if self.host is not None:
+            host = take(value, self.instances[plan], self, _DEPTH)
+            if host is not None:
                 pending.pop()
             elif id(value) in incomplete:  # after all of its parts: it is one of them
                 raise UnfitError
             else:
                 incomplete.add(id(value))
                 pending += self.put_off
+        return host
 
     def supply(self, dtype: torch.dtype) -> Supply:
         """Return tensors of a dtype that no number has needed yet."""
-        return supply_of(self.supplies, dtype, self.device)
+        if self.supplies is _NO_SUPPLIES:
+            self.supplies = borrowed(self.device)
+        found = self.supplies.get(dtype)
+        if found is None:
+            found = self.supplies[dtype] = Supply(dtype, self.device)
+        return found
 
-    def remember(self, value: Any, leaves: Sequence[torch.Tensor], plan: Data) -> Known:
-        """Remember an instance; if it has no tensors, the instances inside as well."""
-        if leaves or self.host is not value:
-            known = self.known(None if self.host is value else self.host, leaves)
+    def finish(self) -> None:
+        """Write the numbers into the tensors that were made of them, if that waits."""
+        if self.supplies is not _NO_SUPPLIES:
+            returned(self.supplies, self.device)
+            self.supplies = _NO_SUPPLIES
+
+    def remember(self, value: Any, host: Any, leaves: Sequence[torch.Tensor], plan: Data) -> Known:
+        """Remember an instance that compiled code takes as `host`; if it has no tensors, the
+        instances inside as well."""
+        if leaves or host is not value:
+            inside = None if host is value else host
+            device = self.device if leaves else None
+            known = Known(inside, leaves, device, self.given, self.lists, is_kept=True)
             plan.remembered.add(value, known)
             return known
         self.instances[plan][id(value)] = value
@@ -102,34 +129,16 @@ class Plain:
             inner.remembered.settle(instances)
         return SETTLED
 
-    def known(self, host: Any, leaves: Sequence[torch.Tensor]) -> Known:
-        """Return what is known of an argument that compiled code takes as `host`."""
-        device = self.device if leaves else None
-        if not self.tensors and not self.lists:
-            return Known(host, leaves, device)
-        given = self.tensors
-        if self.round > 1:  # instances that were entered twice
-            given = list({id(tensor): tensor for tensor in given}.values())
-        return Known(host, leaves, device, given, kinds_of(given), self.lists)
+    @property
+    def given(self) -> Sequence[torch.Tensor]:
+        """The tensors in the argument, each once."""
+        found = self.tensors
+        return [*dict(zip(map(id, found), found, strict=True)).values()] if found else found
 
     @property
     def leaves(self) -> Sequence[torch.Tensor]:
         """The tensors in the argument as compiled code takes it."""
-        made = [supply.taken() for supply in self.supplies.values()]
-        if len(made) == 1 and not self.tensors:
-            return made[0]
-        return [*self.tensors, *chain.from_iterable(made)]
-
-
-def plain_data(value: Any, plan: Data, device: torch.device, supplies: Supplies) -> Plain | None:
-    """Return the walk over an instance that fits in every part and lasts; None where the careful
-    walk must say."""
-    found = Plain(device, supplies)
-    try:
-        found.take(value, plan)
-    except UnfitError:
-        return None
-    return found
+        return [*self.tensors, *self.made] if self.tensors else self.made
 
 
 def are_numbers(values: Sequence[Any], leaf: Leaf) -> type | None:
@@ -304,6 +313,7 @@ class _Generator:
             f"if type({x}) is float and -{leaf.most!r} <= {x} <= {leaf.most!r}:",
             f"    supply = met.supplies.get({dtype_name}) or met.supply({dtype_name})",
             f"    {x} = supply.put({x})",
+            f"    met.made.append({x})",
             f"elif type({x}) is not {tensor} or {differs}: raise unfit",
             f"else: {note}",
         ]

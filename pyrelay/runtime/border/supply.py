@@ -17,11 +17,12 @@ import torch
 _torch: Any = torch
 _VIEWS: Final = _torch._C.DispatchKeySet(_torch._C.DispatchKey.ADInplaceOrView)  # noqa: SLF001  it has no public name
 
-_SIZES: Final = range(256, 1025)
-"""The lengths of rows: each that a call needs is twice as long as the one before."""
+_LENGTH: Final = 512
+"""The length of the rows of a supply that lasts."""
 
-_LEAST: Final = 16
-"""The length of the first row of a supply that ends with its call."""
+_LENGTHS: Final = range(16, 1025)
+"""The lengths of the rows of a supply that ends with its call: each is twice as long as the one
+before."""
 
 _FEW: Final = 32
 """How many numbers are not worth a row of their own."""
@@ -46,19 +47,18 @@ def tensors_of(
 @final
 class Supply:
     """Tensors of one dtype on one device, without end. `put` returns the next one, which has the
-    number that is given to it when the call ends."""
+    number that is given to it once the supply is closed."""
 
     def __init__(self, dtype: torch.dtype, device: torch.device) -> None:
         self.lasts: Final = device.type == "cpu" and dtype is not torch.bfloat16
         """Whether numbers are written at once, as NumPy can, and other calls may use the rest. On
         another device a row belongs to a stream, or to a graph that is captured."""
-        self._dtype: Final = dtype
+        self.dtype: Final = dtype
         self._device: Final = device
-        self._size = _SIZES[0] if self.lasts else _LEAST
+        self._length = _LENGTH if self.lasts else _LENGTHS[0]
         self._row = torch.empty(0)
-        self._numbers: Any = None
+        self._numbers: Any = []
         """Where the numbers are put: the memory of the row, or what is copied there."""
-        self._made: Final[list[torch.Tensor]] = []
         endless = self._endless()
         next(endless)
         self.put: Final = endless.send
@@ -67,70 +67,56 @@ class Supply:
         tensor = None
         while True:
             tensors = self._renewed()
-            numbers, note = self._numbers, self._made.append
+            numbers = self._numbers
             for place, following in enumerate(tensors):
                 numbers[place] = yield tensor
-                note(following)
                 tensor = following
 
     def _renewed(self) -> Sequence[torch.Tensor]:
         """Return the elements of the next row. It may outlive this call, so it is one for any mode
         of torch."""
-        self._write()
+        self.write()
         with torch.inference_mode(mode=False):
-            self._row = torch.empty(self._size, dtype=self._dtype, device=self._device)
+            self._row = torch.empty(self._length, dtype=self.dtype, device=self._device)
             with _untracked():
                 tensors = self._row.unbind()
-        self._numbers = self._row.numpy() if self.lasts else [0.0] * self._size
-        if self.lasts and self._dtype is not torch.float16:
+        self._numbers = self._row.numpy() if self.lasts else [0.0] * self._length
+        if self.lasts and self.dtype is not torch.float16:
             self._numbers = memoryview(self._numbers)  # an item is set in half of the time
-        self._size = min(2 * self._size, _SIZES[-1])
+        if not self.lasts:
+            self._length = min(2 * self._length, _LENGTHS[-1])
         return tensors
 
-    def _write(self) -> None:
-        if isinstance(self._numbers, list):
-            self._row.copy_(torch.tensor(self._numbers, dtype=self._dtype))
-
-    def taken(self) -> list[torch.Tensor]:
-        """Return the tensors that were taken since the last time, in order."""
-        found = self._made[:]
-        self._made.clear()
-        return found
+    def write(self) -> None:
+        """Write the numbers of a supply that ends with its call into their row."""
+        if not self.lasts:
+            self._row.copy_(torch.tensor(self._numbers, dtype=self.dtype))
 
     def of(self, numbers: Sequence[float]) -> Sequence[torch.Tensor]:
         """Return the tensors that numbers become."""
         if len(numbers) > _FEW:
-            return tensors_of(numbers, self._dtype, self._device)
+            return tensors_of(numbers, self.dtype, self._device)
         return [*map(self.put, numbers)]
-
-    def close(self) -> None:
-        """End a call."""
-        if not self.lasts:
-            self._write()
-        self._made.clear()
-        self._size = _SIZES[0]
 
 
 Supplies: TypeAlias = dict[torch.dtype, Supply]
 """The supplies of one call, by dtype."""
 
-_SPARE: Final[defaultdict[torch.dtype, list[Supply]]] = defaultdict(list)
-"""What is left of the supplies of calls on the CPU."""
+_SPARE: Final[defaultdict[torch.device, list[Supplies]]] = defaultdict(list)
+"""What is left of the supplies of calls, by device."""
 
 
-def supply_of(supplies: Supplies, dtype: torch.dtype, device: torch.device) -> Supply:
-    """Return the supply of a call that has none of a dtype yet."""
+def borrowed(device: torch.device) -> Supplies:
+    """Return supplies that no other call has now."""
     try:
-        found = _SPARE[dtype].pop() if device.type == "cpu" else Supply(dtype, device)
+        return _SPARE[device].pop()
     except IndexError:  # another thread may have been faster than a test of the length
-        found = Supply(dtype, device)
-    supplies[dtype] = found
-    return found
+        return {}
 
 
-def close(supplies: Supplies) -> None:
-    """End a call."""
-    for dtype, supply in supplies.items():
-        supply.close()
-        if supply.lasts:
-            _SPARE[dtype].append(supply)
+def returned(supplies: Supplies, device: torch.device) -> None:
+    """End a call that has borrowed supplies."""
+    for supply in [s for s in supplies.values() if not s.lasts]:
+        supply.write()
+        del supplies[supply.dtype]
+    _SPARE[device].append(supplies)

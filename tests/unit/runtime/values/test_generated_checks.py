@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrelay import Float, Int, RunError, relay
-from pyrelay.runtime.border import known
-from pyrelay.runtime.border.plain import plain_data
+from pyrelay.runtime.border.plain import Plain, UnfitError
 from pyrelay.runtime.values.structure import listed
 
 
@@ -123,9 +122,31 @@ def outcome(value: Any) -> str:
 
 def careful(value: Any) -> str:
     """Return the outcome of the careful walk."""
+
+    def unfit(*_: Any) -> None:
+        raise UnfitError
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known, "plain_data", lambda *_: None)
+        patch.setattr(Plain, "take", unfit)
         return outcome(value)
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> list[Plain]:
+    """Return the walks of the generated functions that have come to an end."""
+    found: list[Plain] = []
+    take = Plain.take
+
+    def noted(walk: Plain, value: Any, plan: Any) -> Any:
+        try:
+            host = take(walk, value, plan)
+        except UnfitError:
+            pytest.fail("a value is left to the careful walk")
+        found.append(walk)
+        return host
+
+    monkeypatch.setattr(Plain, "take", noted)
+    return found
 
 
 @settings(max_examples=40)
@@ -142,15 +163,7 @@ def test_mistakes_are_those_of_the_careful_walk(value: Any) -> None:
     assert outcome(copy.deepcopy(value)) == careful(value)
 
 
-def test_no_value_that_fits_needs_the_careful_walk(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[bool] = []
-
-    def noted(value: Any, *args: Any) -> Any:
-        met = plain_data(value, *args)
-        found.append(met is not None)
-        return met
-
-    monkeypatch.setattr(known, "plain_data", noted)
+def test_no_value_that_fits_needs_the_careful_walk(walks: list[Plain]) -> None:
     corner = (2.0, (Label("a", 1), ["b"]))
     few: Any = (3.0,)
     inner = Bag(1.0, few, (), None, corner, [], None)
@@ -158,14 +171,13 @@ def test_no_value_that_fits_needs_the_careful_walk(monkeypatch: pytest.MonkeyPat
     numbers: Any = listed(4.0, 5.0)
     whole = Bag(torch.tensor(6.0), numbers, ((7, None), (8, 9.0)), [[1], []], corner, [inner], box)
     result = same(whole)
-    assert found
+    assert walks  # how many depends on whether a call has compiled
     assert [float(x) for x in result.numbers] == [4.0, 5.0]
     assert result.bags[0].numbers[0] == 3.0
     assert result.pairs[1] == (8, 9.0)
     assert result.box is not None
     assert result.box.inside[0].corner[0] == 2.0
     assert float(same_list([whole, inner])[1].weight) == 1.0
-    assert all(found)  # how often it is asked depends on whether a call has compiled
 
 
 def test_lists_in_more_lists_than_python_nests_loops_are_taken() -> None:
@@ -213,21 +225,11 @@ def chain_of(length: int, weight: Any) -> Any:
 
 
 @pytest.mark.parametrize("weight_of", [lambda: 0.5, lambda: torch.tensor(0.5)])
-def test_deep_instances_need_no_careful_walk(
-    monkeypatch: pytest.MonkeyPatch, weight_of: Any
-) -> None:
-    found: list[Any] = []
-
-    def noted(value: Any, *args: Any) -> Any:
-        found.append(plain_data(value, *args))
-        return found[-1]
-
-    monkeypatch.setattr(known, "plain_data", noted)
+def test_deep_instances_need_no_careful_walk(walks: list[Plain], weight_of: Any) -> None:
     chain = chain_of(1050, weight_of)
     assert float(weight(chain)) == 0.5
     result: Any = chained(chain)
-    assert all(met is not None for met in found)
-    assert len({id(tensor) for met in found for tensor in met.tensors}) in {0, 1051}
+    assert len({id(tensor) for walk in walks for tensor in walk.tensors}) in {0, 1051}
     for _ in range(1049):
         assert result.rest[0] is result.rest[1]
         result = result.rest[0]

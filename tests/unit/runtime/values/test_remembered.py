@@ -12,8 +12,7 @@ import torch
 
 from pyrelay import Float, Int, RunError, Tensor, relay
 from pyrelay.prelude import List
-from pyrelay.runtime.border import known
-from pyrelay.runtime.border.plain import plain_data
+from pyrelay.runtime.border.plain import Plain, UnfitError
 from tests.steps import calls_of
 
 
@@ -111,15 +110,18 @@ def first(row: Row) -> Float:
 def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Note the identities of instances with data in them that a check of arguments enters."""
     found: list[Any] = []
+    take = Plain.take
 
-    def noted(value: Any, *args: Any) -> Any:
-        met = plain_data(value, *args)
-        inside = [] if met is None else met.instances.values()
-        found.extend(key for instances in inside for key in instances)
-        found.extend([value] * 100 if met is None else [])
-        return met
+    def noted(walk: Plain, value: Any, plan: Any) -> Any:
+        try:
+            host = take(walk, value, plan)
+        except UnfitError:
+            found.extend([value] * 100)
+            raise
+        found.extend(key for instances in walk.instances.values() for key in instances)
+        return host
 
-    monkeypatch.setattr(known, "plain_data", noted)
+    monkeypatch.setattr(Plain, "take", noted)
     return found
 
 
@@ -198,6 +200,11 @@ def test_tensors_of_fixed_sizes_are_walked_over_once_and_compared_again(
             norm(Pair(row, row, None))
     row.weights.data = torch.zeros(2)
     assert norm(Pair(row, row, None)) == 0.0
+    for mode in (torch.no_grad(), torch.inference_mode(), torch.autocast("cpu")):
+        with mode:
+            assert norm(Pair(row, row, None)) == 0.0
+    row.weights.requires_grad_()
+    assert norm(Pair(row, row, None)).requires_grad
 
 
 def test_results_share_nothing_with_numbers_that_were_converted_at_once() -> None:

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from pyrelay import Float, float64, relay
-from pyrelay.runtime.border.supply import Supplies, Supply, close, supply_of
+from pyrelay.runtime.border.plain import Plain
+from pyrelay.runtime.border.supply import Supply
 
 CPU = torch.device("cpu")
 
@@ -21,11 +22,10 @@ CPU = torch.device("cpu")
 def test_tensors_keep_their_numbers_over_many_rows_and_calls(dtype: torch.dtype) -> None:
     rows: list[Any] = []
     for size in (1, 3, 300, 7, 2000):
-        supplies: Supplies = {}
-        supply = supply_of(supplies, dtype, CPU)
+        walk = Plain(CPU)
+        supply = walk.supply(dtype)
         made = [supply.put(n / 2) for n in range(size)]
-        assert [id(t) for t in supply.taken()] == [id(t) for t in made]
-        close(supplies)
+        walk.finish()
         rows.append(made)
     for made in rows:
         assert all(t.dtype is dtype and t.shape == () for t in made)
@@ -33,13 +33,12 @@ def test_tensors_keep_their_numbers_over_many_rows_and_calls(dtype: torch.dtype)
 
 
 def test_calls_at_the_same_time_have_supplies_of_their_own() -> None:
-    first: Supplies = {}
-    second: Supplies = {}
-    one, other = supply_of(first, torch.float32, CPU), supply_of(second, torch.float32, CPU)
+    first, second = Plain(CPU), Plain(CPU)
+    one, other = first.supply(torch.float32), second.supply(torch.float32)
     assert one is not other
     a, b, c = one.put(1.0), other.put(2.0), one.put(3.0)
-    close(first)
-    close(second)
+    first.finish()
+    second.finish()
     assert (a.item(), b.item(), c.item()) == (1.0, 2.0, 3.0)
 
 
@@ -47,7 +46,7 @@ def test_tensors_that_are_made_in_inference_mode_serve_later_gradients() -> None
     with torch.inference_mode():
         supply = Supply(torch.float32, CPU)
         number = supply.put(3.0)
-    supply.close()
+    supply.write()
     x = torch.tensor(2.0, requires_grad=True)
     (x * number).backward()
     assert x.grad == 3.0
@@ -57,10 +56,10 @@ def test_a_product_that_is_saved_for_a_gradient_is_not_touched_by_later_numbers(
     supply = Supply(torch.bfloat16, CPU)
     x = torch.tensor(2.0, dtype=torch.bfloat16, requires_grad=True)
     product = x * supply.put(3.0)
-    supply.close()
+    supply.write()
     for _ in range(300):
         supply.put(5.0)
-    supply.close()
+    supply.write()
     product.backward()
     assert x.grad == 3.0
 
