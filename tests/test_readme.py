@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -33,9 +34,28 @@ def test_the_program_without_its_first_case_is_refused_as_shown(tmp_path: Path) 
     assert done.stderr.endswith(rendered)
 
 
-def test_the_kernel_of_the_readme_is_one_of_lenets() -> None:
-    (shown,) = re.findall(r"```py\n(.*?)```", README, re.DOTALL)
+def test_the_kernel_of_the_page_on_lowerings_is_one_of_lenets() -> None:
+    page = (ROOT / "docs" / "lowerings.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
     assert shown in lenet.train.show("triton")
+
+
+def test_the_figures_are_those_that_were_measured() -> None:
+    results = ROOT / "benchmarks" / "results"
+    cases = json.loads((results / "performance.json").read_text())["cases"]
+    steps = [cases[f"LeNet step, batch {batch}"] for batch in (1, 32)]
+    ours, theirs = (
+        " / ".join(f"{step[way]['ratio']:.1f}" for step in steps)
+        for way in ("pyrelay", "torch.compile")
+    )
+    text = " ".join(README.split())
+    assert f"batch 1 / 32 is {ours} times as fast" in text
+    assert f"torch.compile's {theirs} times" in text
+    for way, found in json.loads((results / "tree_shapes.json").read_text())["ways"].items():
+        (row,) = re.findall(rf"^\| {re.escape(way)}\b.*$", README, re.MULTILINE)
+        shapes, compilations, seconds = re.findall(r"[\d.]+(?= \|)", row.replace("*", ""))
+        assert (int(shapes), int(compilations)) == (found["shapes"], found["compilations"])
+        assert float(seconds) == round(found["total"], len(seconds.partition(".")[2]))
 
 
 def test_the_readme_stays_short_and_names_the_commands() -> None:
