@@ -1,18 +1,21 @@
-"""Dataclasses whose methods are made at first use.
+"""Dataclasses that are made at first use.
 
-The standard library writes, compiles and runs the text of five methods of each dataclass where it
-is defined. The package has some eight hundred of them, and a process makes instances of few: that
-was a third of the time to start. `dataclass` here has the options that the package uses and the
-same results; a method is made when it is first looked up, and what all classes can share is shared.
+The standard library looks at each field of a dataclass where it is defined, and writes, compiles
+and runs the text of five methods. The package has some eight hundred of them, and a process makes
+instances of few: that was a third of the time to start. `dataclass` here has the options that the
+package uses and the same results, but only slots are made at once. Descriptions of fields and
+methods are made when they are first looked up, and what all classes can share is shared.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from abc import update_abstractmethods
+from collections.abc import Callable, Sequence
+from functools import partial
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final, get_origin
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
@@ -20,7 +23,7 @@ else:
 
     def dataclass(cls=None, /, **options):
         """Make a dataclass; options are those of `dataclasses.dataclass`, without `order` and
-        `unsafe_hash`."""
+        `unsafe_hash`. No field is an `InitVar`."""
         return (lambda cls: _make(cls, **options)) if cls is None else _make(cls, **options)
 
 
@@ -30,61 +33,127 @@ def _make(
     eq: bool = True,
     repr: bool = True,  # noqa: A002  the name of the option in the standard library
     frozen: bool = False,
-    **layout: bool,
+    slots: bool = False,
+    weakref_slot: bool = False,
+    kw_only: bool = False,
 ) -> type:
-    """Return the dataclass of a class; `layout` are the options that say which fields and slots it
-    has, which the standard library reads."""
-    if cls.__doc__ is None:
-        cls.__doc__ = cls.__name__  # else the signature of each class is made, to describe it
-    has_base = any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:])
-    # The standard library asks that bases are frozen too, and compiles two methods for that.
-    asked = {"frozen": frozen and has_base, "init": False, "repr": False, "eq": False}
-    made: Any = dataclasses.dataclass(**asked, **layout)(cls)
-    made.__dataclass_params__.frozen = frozen
-    methods: dict[str, Any] = {"__init__": _Unmade(made, "__init__", _init)}
+    """Return the dataclass of a class."""
+    own = vars(cls)
+    names = [n for n, ty in own.get("__annotations__", {}).items() if not _is_of_class(ty)]
+    found = ((name, getattr(cls, name, _ABSENT)) for name in names)
+    defaults = {n: v for n, v in found if v is not _ABSENT and type(v) is not MemberDescriptorType}
+    described = partial(_described, defaults=defaults, frozen=frozen, kw_only=kw_only)
+    members: dict[str, Any] = {
+        "__doc__": cls.__name__,
+        "__dataclass_fields__": _Unmade(partial(_fields, described)),
+        "__dataclass_params__": _Unmade(lambda cls: described(cls).__dataclass_params__),
+        "__match_args__": _Unmade(_match_args),
+        "__init__": _Unmade(partial(_init, frozen=frozen)),
+    }
     if repr:
-        methods["__repr__"] = _repr
+        members["__repr__"] = _repr
     if eq:
-        methods["__eq__"] = _Unmade(made, "__eq__", _eq)
-        methods["__hash__"] = _Unmade(made, "__hash__", _hash) if frozen else None
+        members["__eq__"] = _Unmade(_eq)
+        members["__hash__"] = _Unmade(_hash) if frozen else None
     if frozen:
-        methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
-    if frozen and layout.get("slots"):
-        methods |= {"__getstate__": _state, "__setstate__": _set_state}
-    own = vars(made)
-    for name, method in methods.items():
-        # Python itself puts None where a class has `__eq__` and no `__hash__`.
-        if own.get(name) is None:
-            setattr(made, name, method)
-    return made
+        members |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+    if frozen and slots:
+        members |= {"__getstate__": _state, "__setstate__": _set_state}
+    # Python itself puts None where a class has `__eq__` and no `__hash__`, or no docstring.
+    members = {name: member for name, member in members.items() if own.get(name) is None}
+    if slots:
+        return _with_slots(cls, [*names, *(["__weakref__"] if weakref_slot else [])], members)
+    for name, default in defaults.items():
+        if isinstance(default, dataclasses.Field):
+            _set_default(cls, name, default)
+    for name, member in members.items():
+        setattr(cls, name, member)
+        if isinstance(member, _Unmade):
+            member.__set_name__(cls, name)
+    return update_abstractmethods(cls)
+
+
+def _is_of_class(ty: Any) -> bool:
+    """Return whether the annotation of a name in a class makes it a variable of the class."""
+    if isinstance(ty, str):
+        return ty.startswith(("ClassVar", "typing.ClassVar"))
+    return ty is ClassVar or get_origin(ty) is ClassVar
+
+
+def _set_default(cls: type, name: str, field: dataclasses.Field[Any]) -> None:
+    if field.default is dataclasses.MISSING:
+        delattr(cls, name)
+    else:
+        setattr(cls, name, field.default)
+
+
+def _with_slots(cls: type, names: Sequence[str], members: dict[str, Any]) -> type:
+    """Return a class anew, with slots of some names and with other members."""
+    inherited = {slot for base in cls.__mro__[1:-1] for slot in _slots(base)}
+    namespace = {**vars(cls), **members, "__qualname__": cls.__qualname__}
+    for name in (*names, "__dict__", "__weakref__"):
+        namespace.pop(name, None)
+    namespace["__slots__"] = tuple(name for name in names if name not in inherited)
+    return type(cls)(cls.__name__, cls.__bases__, namespace)
+
+
+def _slots(cls: type) -> Sequence[str]:
+    slots = vars(cls).get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else slots
 
 
 @final
 class _Unmade:
-    """A method that takes its own place in the class when it is first looked up."""
+    """A member of a class that takes its own place when it is first looked up."""
 
-    def __init__(self, owner: type, name: str, write: Callable[[Any], _Text]) -> None:
-        self._owner: Final = owner
-        self._name: Final = name
-        self._write: Final = write
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self._make: Final = make
+        self._owner: type = object
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._owner, self._name = owner, name
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        cls, name = self._owner, self._name
-        text, names = self._write(cls)
-        names["__name__"] = cls.__module__  # a function has the module of its global names
-        exec(compile(text, "<string>", "exec", dont_inherit=True), names)
-        made = names[name]
-        made.__qualname__ = f"{cls.__qualname__}.{name}"
-        setattr(cls, name, made)
-        return made.__get__(instance, owner)
+        made = self._make(self._owner)
+        setattr(self._owner, self._name, made)
+        bind = getattr(made, "__get__", None)
+        return made if bind is None else bind(instance, owner)
 
 
-_Text = tuple[str, dict[str, Any]]
-"""The text of a function, and the global names in it."""
+def _described(cls: Any, defaults: dict[str, Any], *, frozen: bool, kw_only: bool) -> Any:
+    """Return a class of the standard library that has the own fields of a dataclass."""
+    named = ("__annotations__", "__module__", "__doc__")  # without the last a signature is made
+    members = {**defaults, **{name: vars(cls)[name] for name in named if name in vars(cls)}}
+    nothing = {"init": False, "repr": False, "eq": False, "match_args": False}
+    made: Any = dataclasses.dataclass(**nothing, kw_only=kw_only)(type(cls.__name__, (), members))
+    made.__dataclass_params__.frozen = frozen
+    return made
 
 
-def _init(cls: Any) -> _Text:
-    """Return the text of `__init__`: a statement for each field."""
+def _fields(described: Callable[[Any], Any], cls: Any) -> dict[str, dataclasses.Field[Any]]:
+    """Return the fields of a dataclass by name, with those of its bases."""
+    found: dict[str, dataclasses.Field[Any]] = {}
+    for base in cls.__mro__[:0:-1]:
+        found |= getattr(base, "__dataclass_fields__", {})
+    return found | described(cls).__dataclass_fields__
+
+
+def _match_args(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls) if f.init and not f.kw_only)
+
+
+def _function(cls: Any, name: str, text: str, names: dict[str, Any]) -> Any:
+    """Return the method of a class that a text defines; `names` are the global names in it."""
+    names["__name__"] = cls.__module__  # a function has the module of its global names
+    exec(compile(text, "<string>", "exec", dont_inherit=True), names)
+    made = names[name]
+    made.__qualname__ = f"{cls.__qualname__}.{name}"
+    return made
+
+
+def _init(cls: Any, *, frozen: bool) -> Any:
+    """Return `__init__`: a statement for each field."""
     known = dataclasses.fields(cls)
     plain = [field for field in known if field.init and not field.kw_only]
     named = [field for field in known if field.init and field.kw_only]
@@ -95,10 +164,10 @@ def _init(cls: Any) -> _Text:
         names[f"type__{field.name}"] = field.type
         names[f"default__{field.name}"] = field.default
         names[f"make__{field.name}"] = field.default_factory
-        lines += _assignment(cls, field, names)
+        lines += _assignment(cls, field, names, frozen=frozen)
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    return "\n    ".join([*lines, "pass"]), names
+    return _function(cls, "__init__", "\n    ".join([*lines, "pass"]), names)
 
 
 def _parameter(field: dataclasses.Field[Any]) -> str:
@@ -108,7 +177,9 @@ def _parameter(field: dataclasses.Field[Any]) -> str:
     return typed if field.default_factory is dataclasses.MISSING else f"{typed} = absent__"
 
 
-def _assignment(cls: Any, field: dataclasses.Field[Any], names: dict[str, Any]) -> tuple[str, ...]:
+def _assignment(
+    cls: Any, field: dataclasses.Field[Any], names: dict[str, Any], *, frozen: bool
+) -> tuple[str, ...]:
     """Return the statement that gives a field its value, if `__init__` does."""
     name, value = field.name, field.name
     if field.default_factory is not dataclasses.MISSING:
@@ -118,7 +189,7 @@ def _assignment(cls: Any, field: dataclasses.Field[Any], names: dict[str, Any]) 
         return ()
     elif not field.init:
         value = f"default__{name}"
-    if not cls.__dataclass_params__.frozen:
+    if not frozen:
         return (f"self.{name} = {value}",)
     slot = getattr(cls, name, None)
     if not isinstance(slot, MemberDescriptorType):
@@ -127,23 +198,24 @@ def _assignment(cls: Any, field: dataclasses.Field[Any], names: dict[str, Any]) 
     return (f"assign__{name}(self, {value})",)
 
 
-def _eq(cls: Any) -> _Text:
-    """Return the text of `__eq__`: instances of one class are compared as tuples of fields."""
+def _eq(cls: Any) -> Any:
+    """Return `__eq__`: instances of one class are compared as tuples of fields."""
     compared = [field.name for field in dataclasses.fields(cls) if field.compare]
     own, others = ("".join(f"{who}.{n}, " for n in compared) for who in ("self", "other"))
-    return (
+    text = (
         "def __eq__(self, other):\n"
         "    if other.__class__ is not self.__class__:\n"
         "        return NotImplemented\n"
         f"    return ({own}) == ({others})"
-    ), {}
+    )
+    return _function(cls, "__eq__", text, {})
 
 
-def _hash(cls: Any) -> _Text:
-    """Return the text of `__hash__`."""
+def _hash(cls: Any) -> Any:
+    """Return `__hash__`."""
     hashed = (f for f in dataclasses.fields(cls) if (f.compare if f.hash is None else f.hash))
     values = "".join(f"self.{field.name}, " for field in hashed)
-    return f"def __hash__(self):\n    return hash(({values}))", {}
+    return _function(cls, "__hash__", f"def __hash__(self):\n    return hash(({values}))", {})
 
 
 @recursive_repr()
