@@ -27,6 +27,20 @@ else:
         return (lambda cls: _make(cls, **options)) if cls is None else _make(cls, **options)
 
 
+_Fields = dict[str, dataclasses.Field[Any]]
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class _Any:
+    """A dataclass of the standard library."""
+
+    field: int
+
+
+_KIND: Final[object] = getattr(dataclasses.fields(_Any)[0], "_field_type")  # noqa: B009  private
+"""The mark of fields that are no `ClassVar` or `InitVar`."""
+
+
 def _make(
     cls: type,
     *,
@@ -42,11 +56,10 @@ def _make(
     names = [n for n, ty in own.get("__annotations__", {}).items() if not _is_of_class(ty)]
     found = ((name, getattr(cls, name, _ABSENT)) for name in names)
     defaults = {n: v for n, v in found if v is not _ABSENT and type(v) is not MemberDescriptorType}
-    described = partial(_described, defaults=defaults, frozen=frozen, kw_only=kw_only)
     members: dict[str, Any] = {
         "__doc__": cls.__name__,
-        "__dataclass_fields__": _Unmade(partial(_fields, described)),
-        "__dataclass_params__": _Unmade(lambda cls: described(cls).__dataclass_params__),
+        "__dataclass_fields__": _Unmade(partial(_fields, defaults=defaults, kw_only=kw_only)),
+        "__dataclass_params__": _Unmade(partial(_params, frozen=frozen)),
         "__match_args__": _Unmade(_match_args),
         "__init__": _Unmade(partial(_init, frozen=frozen)),
     }
@@ -121,22 +134,28 @@ class _Unmade:
         return made if bind is None else bind(instance, owner)
 
 
-def _described(cls: Any, defaults: dict[str, Any], *, frozen: bool, kw_only: bool) -> Any:
-    """Return a class of the standard library that has the own fields of a dataclass."""
-    named = ("__annotations__", "__module__", "__doc__")  # without the last a signature is made
-    members = {**defaults, **{name: vars(cls)[name] for name in named if name in vars(cls)}}
-    nothing = {"init": False, "repr": False, "eq": False, "match_args": False}
-    made: Any = dataclasses.dataclass(**nothing, kw_only=kw_only)(type(cls.__name__, (), members))
-    made.__dataclass_params__.frozen = frozen
-    return made
-
-
-def _fields(described: Callable[[Any], Any], cls: Any) -> dict[str, dataclasses.Field[Any]]:
+def _fields(cls: Any, defaults: dict[str, Any], *, kw_only: bool) -> _Fields:
     """Return the fields of a dataclass by name, with those of its bases."""
-    found: dict[str, dataclasses.Field[Any]] = {}
+    found: _Fields = {}
     for base in cls.__mro__[:0:-1]:
         found |= getattr(base, "__dataclass_fields__", {})
-    return found | described(cls).__dataclass_fields__
+    for name, ty in vars(cls).get("__annotations__", {}).items():
+        if _is_of_class(ty):
+            continue
+        default = defaults.get(name, dataclasses.MISSING)
+        is_field = isinstance(default, dataclasses.Field)
+        field: Any = default if is_field else dataclasses.field(default=default)
+        field.name, field.type, field._field_type = name, ty, _KIND  # noqa: SLF001  `fields` asks for it
+        if field.kw_only is dataclasses.MISSING:
+            field.kw_only = kw_only
+        found[name] = field
+    return found
+
+
+def _params(cls: type, *, frozen: bool) -> Any:
+    nothing = {"init": False, "repr": False, "eq": False, "match_args": False}
+    made: Any = dataclasses.dataclass(**nothing, frozen=frozen)(type(cls.__name__, (), {}))
+    return made.__dataclass_params__
 
 
 def _match_args(cls: Any) -> tuple[str, ...]:

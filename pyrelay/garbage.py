@@ -2,7 +2,8 @@
 
 A full collection looks at every object of the process, and torch alone has hundreds of thousands:
 collections were a third of the time that imports and compilation took. What these make is freed by
-reference counts but for a few cycles, which the next collection finds.
+reference counts but for a few cycles, which the next full collection finds: all objects count as
+old afterwards, so that the next collections of young ones have little to look at.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ class _Paused:
         gc.disable()
 
     def __exit__(self, *_: object) -> None:
-        if self._was_enabled:
-            gc.enable()
+        if not self._was_enabled:
+            return
+        if not gc.get_freeze_count():  # else the user has frozen objects, which stay so
+            gc.freeze()
+            gc.unfreeze()
+        gc.enable()
 
 
 def uncollected() -> _Paused:

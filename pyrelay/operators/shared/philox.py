@@ -8,6 +8,7 @@ key by a number in its counter.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 MASK: Final = 0xFFFFFFFF
@@ -56,11 +57,11 @@ def _rounds(low: Any, high: Any, purpose: int, key: tuple[Any, Any]) -> tuple[An
     k0, k1 = key
     for _ in range(_ROUNDS):
         p0, p1 = words[0].mul_(_MULTIPLIERS[0]), words[2].mul_(_MULTIPLIERS[1])
-        high0 = (p0 >> 32).bitwise_and_(MASK).bitwise_xor_(words[3]).bitwise_xor_(k1)
-        high1 = (p1 >> 32).bitwise_and_(MASK).bitwise_xor_(words[1]).bitwise_xor_(k0)
-        words = [high1, p1.bitwise_and_(MASK), high0, p0.bitwise_and_(MASK)]
+        high0 = (p0 >> 32).bitwise_xor_(words[3]).bitwise_xor_(k1).bitwise_and_(MASK)
+        high1 = (p1 >> 32).bitwise_xor_(words[1]).bitwise_xor_(k0).bitwise_and_(MASK)
+        words = [high1, p1, high0, p0]  # of products the low halves count
         k0, k1 = (k0 + _WEYL[0]) & MASK, (k1 + _WEYL[1]) & MASK
-    return words[0], words[1], words[2], words[3]
+    return words[0], words[1].bitwise_and_(MASK), words[2], words[3].bitwise_and_(MASK)
 
 
 def _blocks(torch: Any, key: Any, places: range, purpose: int) -> tuple[Any, Any, Any, Any]:
@@ -74,12 +75,17 @@ def _blocks(torch: Any, key: Any, places: range, purpose: int) -> tuple[Any, Any
 
 def words(torch: Any, key: Any, count: int) -> Any:
     """Return `count` words drawn from a key, in order."""
-    total = (count + 3) // 4
+    return _drawn(torch, key, count, 4, lambda drawn: drawn)
+
+
+def _drawn(torch: Any, key: Any, count: int, each: int, finish: Callable[[Any], Any]) -> Any:
+    """Return `count` numbers that `finish` makes of words drawn from a key, `each` of the four
+    words of a counter."""
+    total = -(-count // each)
     step = _CACHED if key.device.type == "cpu" else max(total, 1)
-    parts = [
-        torch.stack(_blocks(torch, key, range(i, min(i + step, total)), DRAW), dim=-1).reshape(-1)
-        for i in range(0, max(total, 1), step)
-    ]
+    places = (range(i, min(i + step, total)) for i in range(0, max(total, 1), step))
+    blocks = (_blocks(torch, key, some, DRAW) for some in places)
+    parts = [finish(torch.stack(block, dim=-1).reshape(-1)) for block in blocks]
     return (parts[0] if len(parts) == 1 else torch.cat(parts))[:count]
 
 
@@ -113,22 +119,36 @@ PRECISION: Final = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 def uniform(torch: Any, key: Any, count: int, dtype: Any) -> Any:
     """Return `count` numbers of at least 0 and below 1, each step as likely as another."""
     bits = PRECISION[str(dtype).removeprefix("torch.")]
+    return _drawn(torch, key, count, _each(bits), lambda drawn: _uniform(drawn, bits, dtype))
+
+
+def _each(bits: int) -> int:
+    """Return how many numbers of a precision are made of four words."""
+    return 2 if bits > 32 else 4
+
+
+def _uniform(drawn: Any, bits: int, dtype: Any) -> Any:
     if bits > 32:
-        high, low = words(torch, key, 2 * count).reshape(-1, 2).unbind(-1)
+        high, low = drawn.reshape(-1, 2).unbind(-1)
         whole = (high << (bits - 32)) | (low >> (64 - bits))
     else:
-        whole = words(torch, key, count) >> (32 - bits)
+        whole = drawn >> (32 - bits)
     return whole.to(dtype) * 2.0**-bits
 
 
 def normal(torch: Any, key: Any, count: int, dtype: Any) -> Any:
     """Return `count` numbers from the standard normal distribution, by Box and Muller's method."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    pairs = uniform(torch, key, count + count % 2, wide).reshape(-1, 2)
-    radius = torch.sqrt(-2.0 * torch.log1p(-pairs[:, 0]))
-    angle = pairs[:, 1] * (2.0 * torch.pi)
-    both = torch.stack((radius * torch.cos(angle), radius * torch.sin(angle)), dim=-1)
-    return both.reshape(-1)[:count].to(dtype)
+    bits = PRECISION["float64" if wide == torch.float64 else "float32"]
+
+    def normals(drawn: Any) -> Any:
+        pairs = _uniform(drawn, bits, wide).reshape(-1, 2)
+        radius = torch.sqrt(-2.0 * torch.log1p(-pairs[:, 0]))
+        angle = pairs[:, 1] * (2.0 * torch.pi)
+        both = torch.stack((radius * torch.cos(angle), radius * torch.sin(angle)), dim=-1)
+        return both.reshape(-1).to(dtype)
+
+    return _drawn(torch, key, count, _each(bits), normals)
 
 
 def chances(torch: Any, key: Any, count: int) -> Any:
