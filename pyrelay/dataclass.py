@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 from abc import update_abstractmethods
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from reprlib import recursive_repr
-from types import MemberDescriptorType
+from types import CodeType, MemberDescriptorType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, final, get_origin
 
 if TYPE_CHECKING:
@@ -163,44 +163,63 @@ def _match_args(cls: Any) -> tuple[str, ...]:
 
 
 def _function(cls: Any, name: str, text: str, names: dict[str, Any]) -> Any:
-    """Return the method of a class that a text defines; `names` are the global names in it."""
+    """Return the method of a class that a text defines; `names` are the global names in it. In the
+    text fields have numbers (`_numbered`), so that classes share what is compiled."""
     names["__name__"] = cls.__module__  # a function has the module of its global names
-    exec(compile(text, "<string>", "exec", dont_inherit=True), names)
+    exec(_compiled(text), names)
     made = names[name]
     made.__qualname__ = f"{cls.__qualname__}.{name}"
+    real = {number: field.name for field, number in _numbered(cls)}
+    code = made.__code__
+    made.__code__ = code.replace(
+        co_names=tuple([real.get(n, n) for n in code.co_names]),
+        co_varnames=tuple([real.get(n, n) for n in code.co_varnames]),
+    )
+    if made.__kwdefaults__:
+        made.__kwdefaults__ = {real[n]: value for n, value in made.__kwdefaults__.items()}
     return made
+
+
+@cache
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<string>", "exec", dont_inherit=True)
+
+
+def _numbered(cls: Any) -> list[tuple[dataclasses.Field[Any], str]]:
+    """Return the fields of a class with their names in texts."""
+    return [(field, f"field__{n}") for n, field in enumerate(dataclasses.fields(cls))]
 
 
 def _init(cls: Any, *, frozen: bool) -> Any:
     """Return `__init__`: a statement for each field."""
-    known = dataclasses.fields(cls)
-    plain = [field for field in known if field.init and not field.kw_only]
-    named = [field for field in known if field.init and field.kw_only]
-    parameters = [*map(_parameter, plain), *(["*"] if named else []), *map(_parameter, named)]
+    known = _numbered(cls)
+    plain = [_parameter(f, n) for f, n in known if f.init and not f.kw_only]
+    named = [_parameter(f, n) for f, n in known if f.init and f.kw_only]
+    parameters = ["self", *plain, *(["*"] if named else []), *named]
     names: dict[str, Any] = {"absent__": _ABSENT, "assign__": object.__setattr__}
-    lines = [f"def __init__({', '.join(['self', *parameters])}) -> None:"]
-    for field in known:
-        names[f"type__{field.name}"] = field.type
-        names[f"default__{field.name}"] = field.default
-        names[f"make__{field.name}"] = field.default_factory
-        lines += _assignment(cls, field, names, frozen=frozen)
+    lines = [f"def __init__({', '.join(parameters)}):"]
+    for field, name in known:
+        names[f"default__{name}"] = field.default
+        names[f"make__{name}"] = field.default_factory
+        lines += _assignment(cls, field, name, names, frozen=frozen)
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    return _function(cls, "__init__", "\n    ".join([*lines, "pass"]), names)
+    made = _function(cls, "__init__", "\n    ".join([*lines, "pass"]), names)
+    made.__annotations__ = {f.name: f.type for f, _ in known if f.init} | {"return": None}
+    return made
 
 
-def _parameter(field: dataclasses.Field[Any]) -> str:
-    typed = f"{field.name}: type__{field.name}"
+def _parameter(field: dataclasses.Field[Any], name: str) -> str:
     if field.default is not dataclasses.MISSING:
-        return f"{typed} = default__{field.name}"
-    return typed if field.default_factory is dataclasses.MISSING else f"{typed} = absent__"
+        return f"{name}=default__{name}"
+    return name if field.default_factory is dataclasses.MISSING else f"{name}=absent__"
 
 
 def _assignment(
-    cls: Any, field: dataclasses.Field[Any], names: dict[str, Any], *, frozen: bool
+    cls: Any, field: dataclasses.Field[Any], name: str, names: dict[str, Any], *, frozen: bool
 ) -> tuple[str, ...]:
     """Return the statement that gives a field its value, if `__init__` does."""
-    name, value = field.name, field.name
+    value = name
     if field.default_factory is not dataclasses.MISSING:
         made = f"make__{name}()"
         value = f"{made} if {name} is absent__ else {name}" if field.init else made
@@ -210,16 +229,16 @@ def _assignment(
         value = f"default__{name}"
     if not frozen:
         return (f"self.{name} = {value}",)
-    slot = getattr(cls, name, None)
+    slot = getattr(cls, field.name, None)
     if not isinstance(slot, MemberDescriptorType):
-        return (f"assign__(self, {name!r}, {value})",)
+        return (f"assign__(self, {field.name!r}, {value})",)
     names[f"assign__{name}"] = slot.__set__  # a third faster than `object.__setattr__`
     return (f"assign__{name}(self, {value})",)
 
 
 def _eq(cls: Any) -> Any:
     """Return `__eq__`: instances of one class are compared as tuples of fields."""
-    compared = [field.name for field in dataclasses.fields(cls) if field.compare]
+    compared = [name for field, name in _numbered(cls) if field.compare]
     own, others = ("".join(f"{who}.{n}, " for n in compared) for who in ("self", "other"))
     text = (
         "def __eq__(self, other):\n"
@@ -232,8 +251,8 @@ def _eq(cls: Any) -> Any:
 
 def _hash(cls: Any) -> Any:
     """Return `__hash__`."""
-    hashed = (f for f in dataclasses.fields(cls) if (f.compare if f.hash is None else f.hash))
-    values = "".join(f"self.{field.name}, " for field in hashed)
+    hashed = (n for f, n in _numbered(cls) if (f.compare if f.hash is None else f.hash))
+    values = "".join(f"self.{name}, " for name in hashed)
     return _function(cls, "__hash__", f"def __hash__(self):\n    return hash(({values}))", {})
 
 

@@ -12,6 +12,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from functools import cache
 from types import ModuleType
 from typing import Any, Final, TypeAlias, TypeVar, final
 
@@ -144,6 +145,11 @@ class _Classes:
         attributes, which may hold what has no hash."""
 
 
+@cache
+def _known_classes(attributes: tuple[Attribute[Any], ...]) -> _Classes:
+    return _Classes(attributes)
+
+
 _PLAIN: Final = frozenset((type(None), bool, int, str))
 """Classes of values that JSON has."""
 
@@ -153,7 +159,7 @@ class _Encoder:
     """The table of nodes in the making."""
 
     def __init__(self, attributes: Attributes) -> None:
-        self._classes: Final = _Classes(attributes)
+        self._classes: Final = _known_classes(tuple(attributes))
         self.nodes: Final[list[Json]] = []
         self.sources: Final[list[Json]] = []
         self._index: Final[dict[Any, int]] = {}
@@ -240,7 +246,7 @@ class _Decoder:
     def __init__(
         self, operators: Mapping[str, Op], attributes: Attributes, *, checked: bool
     ) -> None:
-        self._classes: Final = _Classes(attributes)
+        self._classes: Final = _known_classes(tuple(attributes))
         self._is_checked: Final = checked
         self._files: Final[list[SourceFile]] = []
         self._operators: Final = operators
@@ -264,12 +270,13 @@ class _Decoder:
         return self._nodes[document["root"]]
 
     def _value(self, value: Json) -> Any:
-        if isinstance(value, list):
-            return tuple(self._value(v) for v in value)
-        if not isinstance(value, dict):
+        cls = type(value)
+        if cls is list:
+            return tuple([self._value(v) for v in value])
+        if cls is not dict:
             return value
         ((kind, content),) = value.items()
-        return self._tagged(kind, content)
+        return self._nodes[content] if kind == "at" else self._tagged(kind, content)
 
     def _tagged(self, kind: str, content: Json) -> Any:
         match kind:
@@ -289,7 +296,5 @@ class _Decoder:
                 return next(a for a in self._classes.attributes if a.name == content)
             case "op":
                 return self._operators[content]
-            case "at":
-                return self._nodes[content]
             case _:
                 raise ValueError(f"`{kind}` is no kind of value")

@@ -4,8 +4,10 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import weakref
 from abc import ABC, abstractmethod
 from dataclasses import field
+from typing import ClassVar
 
 import pytest
 
@@ -227,3 +229,47 @@ def test_abstract_methods_still_have_to_be_defined():
 
     with pytest.raises(TypeError, match="abstract"):
         Missing(1)
+
+
+def test_variables_of_a_class_are_no_fields():
+    @dataclass(frozen=True, slots=True)
+    class Pass(Point):
+        name: ClassVar[str] = "pass"
+        stage: "ClassVar" = 1
+        z: int = 2
+
+    assert [f.name for f in dataclasses.fields(Pass)] == ["x", "y", "z"]
+    assert (Pass(0).name, Pass.stage, Pass(0).z) == ("pass", 1, 2)
+    assert Pass.__slots__ == ("z",)
+
+
+def test_a_slot_for_weak_references_is_made_once():
+    @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+    class Held:
+        x: int
+
+    @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+    class Again(Held):
+        y: int = 0
+
+    value = Again(1)
+    assert weakref.ref(value)() is value
+    assert Again.__slots__ == ("y",)
+
+
+def test_classes_with_fields_of_other_names_keep_their_own():
+    @dataclass(frozen=True, slots=True)
+    class Left:
+        first: int
+        second: list[int] = field(default_factory=list, kw_only=True)
+
+    @dataclass(frozen=True, slots=True)
+    class Right:
+        second: int
+        first: list[int] = field(default_factory=list, kw_only=True)
+
+    assert repr(Left(1, second=[2])).endswith("Left(first=1, second=[2])")
+    assert repr(Right(second=1)).endswith("Right(second=1, first=[])")
+    assert Left(first=1) != Right(second=1)
+    with pytest.raises(TypeError, match=r"Right.__init__\(\) missing .* 'second'"):
+        Right()
