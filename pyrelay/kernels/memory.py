@@ -10,6 +10,7 @@ they live on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from typing import Final, final
 
 from ..dataclass import dataclass
@@ -28,10 +29,13 @@ from .reading import straight_line
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
     """Where the values of a region that do not outlive it are stored: `slots` gives the number of
-    the slot of a variable, `sizes` the bytes of each slot."""
+    the slot of a variable, `sizes` the bytes of each slot. `lives` has the first and
+    the last call of a kernel, counted from 0, that need a variable: where sizes are known, places
+    in an arena follow from these (`arena.py`)."""
 
     slots: Mapping[Var, int]
     sizes: tuple[Dim, ...]
+    lives: Mapping[Var, tuple[int, int]]
 
     @property
     def bytes(self) -> Dim:
@@ -104,7 +108,10 @@ class _Planner:
                 slots[var] = _fit(size_of(type_of(var)), free, sizes)
             # What is read last here may not be written here: a kernel reads in any order.
             free += (slots[v] for v in ended.get(time, ()))
-        return MemoryPlan(slots, tuple(sizes))
+        calls = [self._made_by(b.var, b.value) is not None for b in self._bindings]
+        count = [number - 1 for number in accumulate(map(int, calls))]
+        lives = {var: (count[time], count[self._last[var]]) for var, time in self._made.items()}
+        return MemoryPlan(slots, tuple(sizes), lives)
 
     def _made_by(self, var: Var, value: Expr) -> tuple[Var, ...] | None:
         """Return the values that the call of a kernel makes; None for what is no such call."""

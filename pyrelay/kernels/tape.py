@@ -8,7 +8,8 @@ backend may run it as it stands (`run_tape`), specialise it to sizes, or write i
 its own.
 
 Values that do not outlive a run have a *slot* of the memory plan. What a kernel stores and nothing
-else holds may lie there; two values of one slot are never needed at the same time.
+else holds may lie there; two values of one slot are never needed at the same time. Where sizes are
+known, the calls of kernels between which a value is needed give it a place in an arena.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ class Tape:
 
     `types` are the types of the values, those of the parameters first, `names` their names in the
     program; `result` is the value that the region returns, None where it is the empty tuple.
-    `slots` gives the slots of values, by the bytes of each slot in `sizes`.
+    `slots` gives the slots of values, by the bytes of each slot in `sizes`, and `lives` the
+    first and the last call of a kernel, counted from 0, that need such a value.
     """
 
     steps: tuple[Step, ...]
@@ -128,6 +130,7 @@ class Tape:
     result: int | None
     slots: Mapping[int, int]
     sizes: tuple[Dim, ...]
+    lives: Mapping[int, tuple[int, int]]
 
     @cached_property
     def viewed(self) -> Mapping[int, int]:
@@ -232,12 +235,15 @@ class _Recorder:
         result = self._numbers.get(end)
         tuples = (s for s in steps if isinstance(s, KernelStep) and s.whole is not None)
         fields = {n for s in tuples for n in s.results}
-        planned = ((self._numbers.get(v), slot) for v, slot in self._plan.slots.items())
-        slots = {n: slot for n, slot in planned if n is not None and n not in fields}
+        numbers = ((v, self._numbers.get(v)) for v in self._plan.slots)
+        planned = {v: n for v, n in numbers if n is not None and n not in fields}
+        slots = {n: self._plan.slots[v] for v, n in planned.items()}
+        lives = {n: self._plan.lives[v] for v, n in planned.items()}
         timed = _with_deaths(steps, len(self._params), result)
         types = tuple(self._types)
         names = tuple(self._names)
-        return Tape(timed, types, names, len(self._params), result, slots, self._plan.sizes)
+        sizes = self._plan.sizes
+        return Tape(timed, types, names, len(self._params), result, slots, sizes, lives)
 
     def _new(self, ty: Type, var: Var) -> int:
         self._types.append(ty)

@@ -172,7 +172,7 @@ def _alone(kernel: KernelFunction) -> Tape:
     names = [p.name for p in kernel.function.params] + ["result"] * (len(types) - count)
     step = KernelStep(kernel.name, tuple(range(count)), results, whole is not None, whole)
     result = results[0] if whole is None else whole
-    return Tape((step,), types, tuple(names), count, result, {}, ())
+    return Tape((step,), types, tuple(names), count, result, {}, (), {})
 
 
 def _nothing(name: str) -> Run:

@@ -242,8 +242,8 @@ static void relay_sweep(relay_state *s, const relay_kept *kept, int count) {
             if (to - begin >= RELAY_CHUNK) {
                 relay_chunk *lent = (relay_chunk *)begin;
                 size_t size = (size_t)(to - begin) / RELAY_LINE * RELAY_LINE - RELAY_LINE;
-                *lent = (relay_chunk){.next = s->lent, .size = size, .is_lent = true};
-                s->lent = lent;
+                *lent = (relay_chunk){.size = size, .is_lent = true};
+                relay_lend(s, lent);
             }
             from = after;
         }

@@ -92,20 +92,50 @@ void relay_fail(relay_state *s, int64_t site, const relay_cell *operands, int co
     longjmp(s->back, 1);
 }
 
-/* Returns a part of the heap that nobody needs, or the end of one; NULL if none is large enough. */
+/* Returns whether a chunk is large enough, and not so large that it is better kept whole. */
+static inline bool relay_suits(const relay_chunk *chunk, size_t room) {
+    return chunk->size >= room && chunk->size / 2 <= room;
+}
+
+static inline char *relay_end(relay_chunk *chunk) {
+    return (char *)chunk + RELAY_LINE + chunk->size;
+}
+
+/* Returns the smallest part of the heap that nobody needs and that is large enough, or the end of
+   it; NULL if there is none. */
 static relay_chunk *relay_lent(relay_state *s, size_t room) {
-    relay_chunk **place = &s->lent;
-    while (*place && (*place)->size < room) place = &(*place)->next;
+    relay_chunk **place = 0;
+    for (relay_chunk **next = &s->lent; *next; next = &(*next)->next)
+        if ((*next)->size >= room && (!place || (*next)->size < (*place)->size)) place = next;
+    if (!place) return 0;
     relay_chunk *found = *place;
-    if (!found) return 0;
     if (found->size < room + RELAY_LINE) {
         *place = found->next;
         return found;
     }
     found->size -= room + RELAY_LINE;
-    relay_chunk *end = (relay_chunk *)((char *)found + RELAY_LINE + found->size);
+    relay_chunk *end = (relay_chunk *)relay_end(found);
     *end = (relay_chunk){.size = room, .is_lent = true};
     return end;
+}
+
+/* Lends a part of the heap, in the order of addresses: neighbours become one. */
+static void relay_lend(relay_state *s, relay_chunk *chunk) {
+    relay_chunk *before = 0, *after = s->lent;
+    while (after && after < chunk) before = after, after = after->next;
+    chunk->next = after;
+    if (after && relay_end(chunk) == (char *)after) {
+        chunk->size += RELAY_LINE + after->size;
+        chunk->next = after->next;
+    }
+    if (!before) {
+        s->lent = chunk;
+    } else if (relay_end(before) == (char *)chunk) {
+        before->size += RELAY_LINE + chunk->size;
+        before->next = chunk->next;
+    } else {
+        before->next = chunk;
+    }
 }
 
 /* Returns memory that an earlier call of the thread has left, of about this size, or else new: the
@@ -114,8 +144,8 @@ static relay_chunk *relay_made(relay_state *s, size_t room) {
     relay_spare *spare = s->has_thread ? 0 : s->call->spare;
     relay_chunk **place = 0;
     for (relay_chunk **next = spare ? &spare->first : 0; next && *next; next = &(*next)->next) {
-        bool fits = (*next)->size >= room && (*next)->size / 2 <= room;
-        if (fits && (!place || (*next)->size < (*place)->size)) place = next;
+        bool is_less = !place || (*next)->size < (*place)->size;
+        if (is_less && relay_suits(*next, room)) place = next;
     }
     if (!place) {
         relay_chunk *made = aligned_alloc(RELAY_LINE, RELAY_LINE + room);
@@ -131,8 +161,7 @@ static relay_chunk *relay_made(relay_state *s, size_t room) {
 /* Leaves memory to the next calls of the thread, or to the system. */
 static void relay_leave(relay_state *s, relay_chunk *chunk) {
     if (chunk->is_lent) {
-        chunk->next = s->lent;
-        s->lent = chunk;
+        relay_lend(s, chunk);
         return;
     }
     relay_spare *spare = s->has_thread ? 0 : s->call->spare;
@@ -148,13 +177,13 @@ static void relay_leave(relay_state *s, relay_chunk *chunk) {
 static __attribute__((cold, noinline, unused))
 relay_chunk *relay_more(relay_state *s, size_t size) {
     relay_chunk *after = s->chunk->next;
-    while (after && after->size < size) {
-        relay_chunk *small = after;
+    size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
+    while (after && !relay_suits(after, room)) {
+        relay_chunk *other = after;
         after = after->next;
-        relay_leave(s, small);
+        relay_leave(s, other);
     }
     if (!after) {
-        size_t room = size < RELAY_CHUNK ? RELAY_CHUNK : size;
         relay_chunk *made = relay_lent(s, room);
         if (!made) made = relay_made(s, room);
         if (!made) relay_fail(s, RELAY_AGAIN, 0, 0);

@@ -7,7 +7,7 @@ strides, and the places of values in the arena are integers that are passed.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, Final, final
 
@@ -17,6 +17,7 @@ from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import type_of
 from ...ir.types import DType, TensorType, is_float
+from ...kernels.arena import Block, placed
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Form, Layout, Size, Sizes, Stride
 from ...kernels.operands import WIDE, form_of, is_number, unit_of
@@ -26,9 +27,6 @@ from ..kernel import Route
 from ..regions import Integer, Offset, Piece, RegionText, alone
 from .routes import RouteChoice
 from .texts import text_of
-
-_ALIGNMENT: Final = 64
-"""The alignment of values in the arena, in bytes: a cache line."""
 
 
 @final
@@ -116,7 +114,6 @@ class _Preparing:
         self._sizes: Final = Sizes(zip(tape.types[: tape.params], args, strict=True))
         self._values: Final[dict[int, Any]] = dict(enumerate(args))
         self._own_sizes: Final[dict[int, Sizes]] = {}
-        self._bytes = 0
 
     def find_values(self) -> None:
         """Find the shapes of values, and the integers among them. Raises KeyError."""
@@ -152,7 +149,7 @@ class _Preparing:
         stored = (v for step in in_c for v in step.results)
         made = {v: self._values[v] for v in (*stored, *self._tape.viewed)}
         routes = self._routes(text, library)
-        offsets, self._bytes = self._places(text, routes)
+        offsets, arena = self._places(text, routes)
         functions = {
             p.steps[0]: (p, library.function(p.name, [ctypes.c_void_p], ctypes.c_int64))
             for p in text.pieces
@@ -164,15 +161,16 @@ class _Preparing:
             tuple((n, self._is_float(n)) for n in text.numbers),
             made,
             offsets,
-            self._bytes,
+            arena,
             self._sizes.value,
         )
 
     def _places(self, text: RegionText, routes: Mapping[int, int]) -> tuple[dict[int, int], int]:
         """Return where values and scratch begin in the arena, and its bytes."""
-        self._bytes = 0
-        offsets = self._divided(text.in_arena) | self._scratch(text, routes)
-        return offsets, self._bytes
+        blocks = {v: Block(self._values[v].bytes, *self._tape.lives[v]) for v in text.in_arena}
+        blocks |= self._scratch(text, routes)
+        begins, arena = placed(tuple(blocks.values()))
+        return dict(zip(blocks, begins, strict=True)), arena
 
     def _integers(
         self, text: RegionText, routes: Mapping[int, int], offsets: Mapping[int, int]
@@ -214,34 +212,18 @@ class _Preparing:
         ty = self._tape.types[value]
         return isinstance(ty, TensorType) and is_float(ty.dtype)
 
-    def _divided(self, values: Collection[int]) -> dict[int, int]:
-        """Divide the arena; return where values begin."""
-        slots: dict[int, int] = {}
-        for value in sorted(values):
-            slot = self._tape.slots[value]
-            slots[slot] = max(slots.get(slot, 0), self._values[value].bytes)
-        begins: dict[int, int] = {}
-        for slot, room in slots.items():
-            begins[slot] = self._bytes
-            self._bytes += -(-room // _ALIGNMENT) * _ALIGNMENT
-        return {value: begins[self._tape.slots[value]] for value in values}
-
-    def _scratch(self, text: RegionText, routes: Mapping[int, int]) -> dict[int, int]:
-        """Return where the scratch of steps begins: behind all values, one step after another."""
-        begin = self._bytes
-        found: dict[int, int] = {}
-        at, last = begin, -1
+    def _scratch(self, text: RegionText, routes: Mapping[int, int]) -> dict[int, Block]:
+        """Return the scratch of steps, each of which needs its own alone."""
+        kernels = [n for n, s in enumerate(self._tape.steps) if isinstance(s, KernelStep)]
+        times = {step: time for time, step in enumerate(kernels)}
+        found: dict[int, Block] = {}
         for number, made in enumerate(text.scratch):
-            at = begin if made.step != last else at
-            last = made.step
-            found[len(self._tape.types) + number] = at
             room = made.target.dtype.bits // 8
             for dim in made.target.shape:
                 room *= self._integer(made.step, Size(dim))
             if made.target.number in text.rooms(made.step) and not routes[made.step]:
                 room = 0
-            at += -(-room // _ALIGNMENT) * _ALIGNMENT
-            self._bytes = max(self._bytes, at)
+            found[len(self._tape.types) + number] = Block(room, times[made.step], times[made.step])
         return found
 
     def _integer(self, number: int, argument: Size | Stride) -> int:

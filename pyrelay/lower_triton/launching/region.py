@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ...ir.dims import Dim
+from ...kernels.arena import Block, placed
 from ...kernels.backend import RegionFunction
 from ...kernels.calling import Sizes
 from ...kernels.operands import is_shared, key_of
@@ -153,20 +154,14 @@ class _Sizing:
 
     def _divided(self) -> dict[int, int]:
         """Divide the arena; return where the values begin that have a slot."""
-        slots: dict[int, int] = {}
-        placed: dict[int, int] = {}
+        blocks: dict[int, Block] = {}
         for step, prepared in self._first.kernels.items():
             for number, position in zip(step.results, _positions(prepared), strict=True):
-                slot = self._tape.slots.get(number)
-                if slot is not None:
+                if number in self._tape.lives:
                     room = prepared.storage[position].bytes
-                    slots[slot] = max(slots.get(slot, 0), room)
-                    placed[number] = slot
-        begins: dict[int, int] = {}
-        for slot, room in slots.items():
-            begins[slot] = self._bytes
-            self._bytes += _aligned(room)
-        return {number: begins[slot] for number, slot in placed.items()}
+                    blocks[number] = Block(_aligned(room), *self._tape.lives[number])
+        begins, self._bytes = placed(tuple(blocks.values()))
+        return dict(zip(blocks, begins, strict=True))
 
     def _sized(self, step: Step) -> tuple[SizedStep, ...]:
         match step:

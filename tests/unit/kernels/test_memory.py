@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.expr import Call, Function, GlobalVar, Var
+from pyrelay.ir.expr import Call, Function, GlobalVar, Var, type_of
+from pyrelay.kernels.arena import Block, placed
+from pyrelay.kernels.cost import size_of
 from pyrelay.kernels.fusion.nodes import mentioned
 from pyrelay.kernels.memory import MemoryPlan, plan_memory
 from pyrelay.kernels.outlined import outlined_of
@@ -101,3 +103,16 @@ def test_a_slot_is_used_again_if_it_is_large_enough_whatever_the_size() -> None:
     assert [str(s) for s in plan.sizes] == ["32*N", "32*N", "16*M"]
     assert plan.bytes == 64 * N + 16 * Dim.of("M")
     assert plan.unshared == 80 * N + 16 * Dim.of("M")
+
+
+def test_small_values_lie_where_a_large_one_was_as_soon_as_sizes_are_known() -> None:
+    region, plan = planned(
+        f"def @main[N: Dim]({X}, {W}, %u: Tensor[(8, 4), float32], %v: Tensor[(4, 4), float32]) {{"
+        " let %a = tanh(matmul(%x, %w)); let %b = tanh(matmul(%a, %u));"
+        " let %c = tanh(matmul(%b, %v)); let %d = tanh(matmul(%c, %v)); (%b + %c) * matmul(%d, %v)"
+        " }"
+    )
+    check(region, plan)
+    assert plan.bytes == 64 * N
+    blocks = [Block(size_of(type_of(v)).evaluate({"N": 64}), *plan.lives[v]) for v in plan.slots]
+    assert placed(blocks)[1] == 48 * 64

@@ -132,6 +132,6 @@ def test_a_gradient_needs_what_it_saves_and_little_else() -> None:
     gradient = relay.value_and_grad(gated, wrt=("w", "u"))
     saved = 3  # the gate, tanh and the state of each step
     hoisted = 1  # what is made of all inputs, then the gradients of the gates in its place
-    packed = 2  # the operands of a product
+    packed = 1  # the operands of a product, and those of the next one in their place
     column = steps * batch * size * 4
     assert kept_by(gradient, w, w, xs, start) < (saved + hoisted + packed + 1) * column
