@@ -97,8 +97,19 @@ class _Contraction:
         self._operands: Final = Operands(self._loops, self._tile, keeps=keeps)
         code.take(
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q", "c"),
-            *("high", "wide", "pitch", "most", "panel", "left", "from", "count", "total", "to"),
-            "strip",
+            *(
+                "high",
+                "wide",
+                "pitch",
+                "most",
+                "panel",
+                "left",
+                "from",
+                "count",
+                "total",
+                "to",
+                "panels",
+            ),
             *(BY_LIBRARY, IS_PACKED, IS_TRANSPOSED, BLOCKS),
         )
         self._pieces: Final[dict[Sum, Pieces | None]] = {}
@@ -245,6 +256,7 @@ class _Contraction:
             return
         rows, columns = loops.size(loops.shape[1]), loops.size(loops.shape[2])
         code.at_once = self._at_once([*(s.term for s in stores), *kept])
+        code.compute("int64_t", "most", self._strip(*sides[0], plan.sums[0], size[0]))
         axes = loops.axes_at(code.place(loops.column))
         outer = Block(code, axes, None)
         batch = Block(code, axes, None, outer, "batch")
@@ -263,7 +275,7 @@ class _Contraction:
         lines = [
             *outer.lines,
             f"{c} {', '.join(f'{s}[{most}]' for s in sums)};",
-            *tile_loop(loops.batch, rows, columns, size, self._strip(sides, size)),
+            *tile_loop(loops.batch, rows, columns, size),
             *indented(self._sums_of_tile(sums, sides, rooms)),
             *indented(batch.lines),
             "    for (int64_t row = 0; row < rows; row++) {",
@@ -280,25 +292,26 @@ class _Contraction:
             tiles = f"{loops.size(loops.shape[0])} * {tiles}"
         summed = sum((loops.count(s.along).constant or USUAL) for s in plan.sums)
         cost = f"{high} * {wide} / {code.lanes} * {summed + cost_of(code.terms, plan.roots)}"
-        code.loop("", tiles, cost, lines, self._operands.panels)
+        code.loop("", tiles, cost, lines, self._operands.own)
 
-    def _strip(self, sides: Sequence[tuple[Rows, Columns]], size: tuple[str, str]) -> str:
-        """Return the name of how many rows of tiles meet a panel before the next, where threads
-        pack panels for themselves: all, so that no other thread packs it too. Threads divide the
-        rows where these lie across what is summed, as in the gradient of weights: the next product
-        reads the weights, and their update writes them, as rows."""
-        (first, second), *_ = sides
-        if not second.slots:
-            return ""
-        loops, code = self._loops, self._code
-        (made, *_), high = self._plan.sums, size[0]
-        strip = f"({loops.size(loops.shape[1])} + {high} - 1) / {high}"
-        if first.side.own.text == "1" and first.side.along.text != "1":
-            each = f"{loops.inner(loops.count(made.along))} * {high}"
-            each = f"{each} * {element_of(loops.dtype).bytes}"
-            strip = f"relay_strip(run, {strip}, {each})"
-        code.compute("int64_t", "strip", f"{second.slots} ? {strip} : 0")
-        return "strip"
+    def _strip(self, first: Rows, second: Columns, made: Sum, high: str) -> str:
+        """Return how many rows of tiles meet a panel before the next. Where threads pack columns
+        for themselves it is all, so that no other thread packs a panel too. Threads divide the rows
+        where these lie across what is summed, as in the gradient of weights: the next product reads
+        the weights, and their update writes them, as rows."""
+        loops = self._loops
+        tiles = f"({loops.size(loops.shape[1])} + {high} - 1) / {high}"
+        strip = f"relay_usual_strip({tiles})"
+        if second.slots:
+            own = tiles
+            if first.side.own.text == "1" and first.side.along.text != "1":
+                each = f"{loops.inner(loops.count(made.along))} * {high}"
+                each = f"{each} * {element_of(loops.dtype).bytes}"
+                own = f"relay_strip(run, {tiles}, {each})"
+            strip = f"{second.slots} ? {own} : {strip}"
+        if first.slots:
+            strip = f"relay_least_i64({first.slots} ? {first.slots} : INT64_MAX, {strip})"
+        return strip
 
     def _at_once(self, roots: Sequence[Term]) -> int:
         """Return how many vectors of a tile are computed together."""

@@ -7,7 +7,7 @@ last. Its lines are C; what `OVER` repeats is run for whole vectors, and once fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Final, final
 
@@ -56,14 +56,15 @@ class _Loop:
     count: str
     cost: int | str
     lines: tuple[str, ...]
-    panels: str
+    panels: Mapping[str, str]
 
     @property
     def call(self) -> str:
         """The call that deals its places out to threads."""
         given = f"run, {self.name}_part, &given, {self.count}, {self.cost}"
         if self.panels:
-            return f"relay_in_parts_with_panels({given}, {self.panels});"
+            rooms = (self.panels.get(kind, "(relay_space){0}") for kind in ("columns", "rows"))
+            return f"relay_in_parts_with_panels({given}, {', '.join(rooms)});"
         return f"relay_in_parts({given});"
 
 
@@ -199,13 +200,18 @@ class KernelText(KernelCode):
         self._computed.append((kind, name, value))
 
     def loop(
-        self, suffix: str, count: str, cost: int | str, lines: Sequence[str], panels: str = ""
+        self,
+        suffix: str,
+        count: str,
+        cost: int | str,
+        lines: Sequence[str],
+        panels: Mapping[str, str] | None = None,
     ) -> None:
         """Add a loop over `count` places, each of which takes about as long as `cost` additions of
-        vectors; in its lines `begin` and `end` bound the places. `panels` are how many panels each
-        thread has room for, and their bytes."""
+        vectors; in its lines `begin` and `end` bound the places. `panels` are the rooms that each
+        thread has for panels of `columns` and `rows`."""
         name = f"{self.function_name}{suffix}"
-        self._loops.append(_Loop(name, count, cost, tuple(lines), panels))
+        self._loops.append(_Loop(name, count, cost, tuple(lines), panels or {}))
 
     def finish(self, before: str = "") -> Kernel:
         """Return the kernel with the loops that were added, after the text of functions that they

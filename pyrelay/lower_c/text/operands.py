@@ -17,14 +17,11 @@ from .emit import BY_LIBRARY, IS_PACKED
 from .loops import either, indented
 from .product_loops import ProductLoops, loop
 from .sides import LONG, Columns, Rows, Side, fewest_packed, is_readable
-from .tiles import Tiles
+from .tiles import PANELS, Tiles
 from .transposed import IS_TRANSPOSED
 
 USUAL: Final = 256
 """A count that only the call knows."""
-
-_AT_ONCE: Final = 8
-"""So many panels of rows are packed side by side, from elements that lie one behind the other."""
 
 
 @final
@@ -35,8 +32,8 @@ class Operands:
         self._loops: Final = loops
         self._tiles: Final = tiles
         self._keeps: Final = keeps
-        self.panels = ""
-        """How many panels each thread packs for itself, and their bytes; empty where none does."""
+        self.own: Final[dict[str, str]] = {}
+        """The rooms in which each thread packs panels of columns and rows for itself."""
 
     def sides(self, made: Sum) -> tuple[Side, Side | None]:
         """Return where the rows of a sum lie, and its columns if they are read there; write the
@@ -73,16 +70,23 @@ class Operands:
         code.compute("int", packs, f"{has_route}{loops.size(count)} > {LONG}")
         place, c = loops.along[made.along], element_of(loops.dtype).c
         panel = f"({loops.batch} * {loops.inner(panels)} + panel + u) * {loops.inner(count)}"
+        to, number = f"{pointer} + {panel} * {high}", f"{packs} ? {loops.size(panels)} : 0"
+        slots = self._slots("rows", number, f"{loops.inner(count)} * {high}", "0")
+        if slots:
+            to = f"{slots} ? relay_panel(&relay_own_rows, panel + u) : {to}"
+            number = f"{slots} ? 0 : {number}"
         lines = [
-            f"for (int64_t panel = begin; panel < end; panel += {_AT_ONCE}) {{",
-            f"    const int64_t several = relay_least_i64(end - panel, {_AT_ONCE});",
+            f"for (int64_t panel = begin; panel < end; panel += {PANELS}) {{",
+            f"    const int64_t several = relay_least_i64(end - panel, {PANELS});",
             f"    {loop(loops.batch, loops.size(batch))}",
+            f"        {c} *panels[{PANELS}];",
+            f"        for (int64_t u = 0; u < several; u++) panels[u] = {to};",
             f"        {loop(place, loops.size(count))}",
             "            for (int64_t u = 0; u < several; u++) {",
             f"                const int64_t first = (panel + u) * {high};",
             f"                const {c} *p = {side.at(loops.batch, 'first')} + "
             f"{place} * {side.along.inside(7)};",
-            f"                {c} *to = {pointer} + ({panel} + {place}) * {high};",
+            f"                {c} *to = panels[u] + {place} * {high};",
             f"                const int64_t last = {loops.size(rows)} - first - 1;",
             f"                if (last >= {high - 1}) memcpy(to, p, {high} * sizeof *p);",
             f"                else for (int64_t row = 0; row < {high}; row++) "
@@ -93,8 +97,8 @@ class Operands:
             "}",
         ]
         cost = (batch * count).constant or USUAL
-        code.loop(f"_{pointer}", f"{packs} ? {loops.size(panels)} : 0", cost, lines)
-        return Rows(side, pointer, packs)
+        code.loop(f"_{pointer}", number, cost, lines)
+        return Rows(side, pointer, packs, slots)
 
     def _terms(self, made: Sum) -> tuple[Term, Term]:
         """Return the element of each operand of a sum, that with the rows first."""
@@ -192,9 +196,11 @@ class Operands:
             code.kept.append(Kept(loops.scratch - 1, side.operand))
         size = f"{loops.inner(count)} * {panels.wide.inside(7)}"
         to = f"{pointer} + ({loops.batch} * {panels.number.inside(7)} + panel) * {size}"
-        slots = self._slots(number, size, transposes=rows is not None)
+        needs_all = "0" if rows is None else IS_TRANSPOSED
+        slots = "" if self._keeps else self._slots("columns", number, size, needs_all)
         if slots:
-            to, number = f"{slots} ? relay_panel(panel) : {to}", f"{slots} ? 0 : {number}"
+            to = f"{slots} ? relay_panel(&relay_own_columns, panel) : {to}"
+            number = f"{slots} ? 0 : {number}"
         lines = [
             *outer.lines,
             "for (int64_t panel = begin; panel < end; panel++) {",
@@ -243,18 +249,17 @@ class Operands:
             number = f"{IS_PACKED} ? 0 : {number}"
         return number
 
-    def _slots(self, number: str, size: str, *, transposes: bool) -> str:
-        """Return the name of how many of some panels a thread packs for itself; empty where it
-        never does."""
+    def _slots(self, kind: str, number: str, size: str, needs_all: str) -> str:
+        """Return the name of how many panels of columns or rows a thread packs for itself; empty
+        where it never does."""
         loops, code = self._loops, self._loops.code
-        if self._keeps or len(loops.plan.sums) > 1 or loops.shape[0] != ONE:
+        if len(loops.plan.sums) > 1 or loops.shape[0] != ONE:
             return ""
-        slots, size_name = code.fresh("slots"), code.fresh("panel_bytes")
-        code.compute("int64_t", size_name, f"{size} * {element_of(loops.dtype).bytes}")
-        needs_all = IS_TRANSPOSED if transposes else "0"
-        code.compute("int64_t", slots, f"relay_slots({number}, {size_name}, {needs_all})")
-        self.panels = f"{slots}, {size_name}"
-        return slots
+        room = code.fresh(f"{kind}_room")
+        value = f"{size} * {element_of(loops.dtype).bytes}, {needs_all}"
+        code.compute("relay_space", room, f"relay_space_for({number}, {value})")
+        self.own[kind] = room
+        return f"{room}.slots"
 
     def _packing(self, side: Side, width: int, count: Dim) -> list[str]:
         """Return the lines that pack a panel of what lies along what is summed."""

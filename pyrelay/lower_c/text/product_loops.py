@@ -86,23 +86,13 @@ def loop(name: str, count: Text) -> str:
     return f"for (int64_t {name} = 0; {name} < {count}; {name}++) {{"
 
 
-STRIP: Final = 16
-"""At most so many rows of tiles meet a panel of columns before the next, and of as many rows a
-quarter: they stay in the cache, and what threads begin with are rows of the result, as in the
-product that reads it as weights."""
-
-
-def tile_loop(
-    batch: str, rows: Text, columns: Text, size: tuple[str, str], strip: str
-) -> list[str]:
-    """Return the lines that begin the loop over tiles, up to the place and the size of one. `strip`
-    is how many rows of tiles meet a panel before the next, if not 0."""
+def tile_loop(batch: str, rows: Text, columns: Text, size: tuple[str, str]) -> list[str]:
+    """Return the lines that begin the loop over tiles, up to the place and the size of one. `most`
+    rows of tiles meet a panel before the next."""
     high, wide = size
-    usual = f"tiles_m < {STRIP} ? tiles_m : relay_least_i64((tiles_m + 3) / 4, {STRIP})"
     return [
         f"const int64_t tiles_m = ({rows} + {high} - 1) / {high};",
         f"const int64_t tiles_n = ({columns} + {wide} - 1) / {wide};",
-        f"const int64_t most = {f'{strip} ? {strip} : ' if strip else ''}{usual};",
         "relay_tile tile = relay_tile_at(begin, tiles_m, tiles_n, most);",
         "for (int64_t left = end - begin; left > 0; left--, relay_next_tile(&tile)) {",
         f"    const int64_t {batch} = tile.batch, panel = tile.column;",

@@ -46,11 +46,22 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Rows:
     """The rows of a sum: where they lie, and where a call packs them, tile by tile, if they do not
-    lie along what is summed and `packs` is true."""
+    lie along what is summed and `packs` is true. If `slots` is not 0, each thread packs panels for
+    itself, and has room for so many."""
 
     side: Side
     packed: str = ""
     packs: str = ""
+    slots: str = ""
+
+    def panel(self, function: str, shared: str, last: str) -> str:
+        """Return the address of the panel of a tile, for a kernel: `shared` is where all threads
+        have it, `last` the number behind those that may be packed with it."""
+        if not self.slots:
+            return shared
+        part = f"{function}_{self.packed}_part"
+        own = f"relay_packed(&relay_own_rows, {part}, given, tile.row, {last})"
+        return f"{self.slots} ? {own} : {shared}"
 
 
 @final
@@ -69,7 +80,8 @@ class Columns:
         shared = f"{self.packed} + ({batch} * {panels} + {number}) * {size}"
         if not self.slots:
             return shared
-        own = f"relay_packed({function}_{self.packed}_part, given, {number})"
+        part = f"{function}_{self.packed}_part"
+        own = f"relay_packed(&relay_own_columns, {part}, given, {number}, {number} + 1)"
         return f"{self.slots} ? {own} : {shared}"
 
 

@@ -24,12 +24,18 @@ typedef struct {
     int64_t next, end;
 } relay_share;
 
+/* The room that each thread has for panels of an operand that it packs for itself. */
+typedef struct {
+    int64_t slots, bytes;
+} relay_space;
+
 typedef struct {
     void (*part)(const void *, int64_t, int64_t);
     const void *given;
-    int64_t size, least, threads, slots, bytes;
+    int64_t size, least, threads;
     int (*thread)(void);
     relay_share *shares;
+    relay_space columns, rows;
 } relay_work;
 
 /* How many loops run in one thread from now on, and how many after the next that waits long. */
@@ -125,51 +131,63 @@ static void relay_next_tile(relay_tile *tile) {
     tile->column = 0;
 }
 
-/* The panels that a thread has packed for itself in the loop that it runs: slot i has one of those
-   with the numbers i, i + slots, ...; its number behind the first, or 0. */
+/* The panels of columns or rows that a thread has packed for itself in the loop that it runs: slot
+   i has one of those with the numbers i, i + slots, ..., `behind` the number after it, or 0. */
 typedef struct {
-    int64_t slots, bytes, *numbers;
-    char *room;
+    int64_t slots, bytes, *behind;
+    char *first;
 } relay_panels;
 
-static __thread relay_panels relay_own;
+static __thread relay_panels relay_own_columns, relay_own_rows;
 
-/* A thread has room for so many panels of some bytes, or for none if it needs all and they are too
-   many. */
-static int64_t relay_slots(int64_t panels, int64_t bytes, int needs_all) {
-    int64_t most = 524288 / (bytes + 1);
-    return panels <= most ? panels : needs_all ? 0 : most;
+/* Returns the room for panels of some bytes: for as many as fit, or for none if all are needed. */
+static relay_space relay_space_for(int64_t panels, int64_t bytes, int needs_all) {
+    int64_t whole = (bytes + 63) / 64 * 64, most = 524288 / (whole + 1);
+    return (relay_space){panels <= most ? panels : needs_all ? 0 : most, whole};
 }
 
-/* So many rows of tiles, of which each reads some bytes, meet a panel before the next: those of a
-   thread, if the cache has room for them. */
+/* So many rows of tiles meet a panel of columns before the next, and of as many rows a quarter:
+   they stay in the cache, and what threads begin with are rows of the result, as in the product
+   that reads it as weights. */
+static int64_t relay_usual_strip(int64_t tiles) {
+    return tiles < 16 ? tiles : relay_least_i64((tiles + 3) / 4, 16);
+}
+
+/* So many do where each thread packs panels for itself, and a row of tiles reads some bytes: all
+   that it has, if the cache has room for them. */
 static int64_t relay_strip(relay_run *run, int64_t tiles, int64_t bytes) {
     int64_t threads = run->parallel ? run->most_threads() : 1, most = 262144 / (bytes + 1);
     return relay_least_i64((tiles + threads - 1) / threads, most < 16 ? 16 : most);
 }
 
-static inline void *relay_panel(int64_t panel) {
-    return relay_own.room + panel % relay_own.slots * relay_own.bytes;
+static inline void *relay_panel(const relay_panels *own, int64_t panel) {
+    return own->first + panel % own->slots * own->bytes;
 }
 
-/* Returns a panel in the room of this thread, where `part` packs it if it is not there. */
+/* Returns a panel in the room of this thread, where `part` packs it if it is not there, and with it
+   others before `end`. */
 static inline void *relay_packed(
-    void (*part)(const void *, int64_t, int64_t), const void *given, int64_t panel
+    relay_panels *own, void (*part)(const void *, int64_t, int64_t), const void *given,
+    int64_t panel, int64_t end
 ) {
-    int64_t *number = relay_own.numbers + panel % relay_own.slots;
-    if (*number != panel + 1) part(given, panel, panel + 1);
-    *number = panel + 1;
-    return relay_panel(panel);
+    if (own->behind[panel % own->slots] != panel + 1) {
+        part(given, panel, end);
+        for (int64_t i = panel; i < end; i++) own->behind[i % own->slots] = i + 1;
+    }
+    return relay_panel(own, panel);
 }
 
 static void relay_worker(void *given) {
     relay_work *work = given;
     int64_t start = 0, parts = 0, own = work->threads > 1 ? work->thread() : 0;
-    int64_t bytes = (work->bytes + 63) / 64 * 64, numbers[work->slots + 1];
-    char room[work->slots * bytes + 64];
-    memset(numbers, 0, sizeof numbers);
+    relay_space columns = work->columns, rows = work->rows;
+    int64_t behind[columns.slots + rows.slots + 1];
+    char room[columns.slots * columns.bytes + rows.slots * rows.bytes + 64];
     char *first = room + (64 - (uintptr_t)room % 64) % 64;
-    relay_own = (relay_panels){work->slots, bytes, numbers, first};
+    memset(behind, 0, sizeof behind);
+    relay_own_columns = (relay_panels){columns.slots, columns.bytes, behind, first};
+    first += columns.slots * columns.bytes;
+    relay_own_rows = (relay_panels){rows.slots, rows.bytes, behind + columns.slots, first};
     for (int64_t i = 0; i < work->threads; i++) {
         relay_share *share = &work->shares[(own + i) % work->threads];
         for (;;) {
@@ -212,8 +230,8 @@ static void relay_in_parts_with_panels(
     const void *given,
     int64_t count,
     int64_t cost,
-    int64_t slots,
-    int64_t bytes
+    relay_space columns,
+    relay_space rows
 ) {
     int64_t work = count * (cost + 1), threads = 1;
     if (count > 1 && work >= 2 * RELAY_LEAST && run->parallel) threads = run->most_threads();
@@ -223,8 +241,8 @@ static void relay_in_parts_with_panels(
     if (paused > 0) __atomic_store_n(&relay_alone, paused - 1, __ATOMIC_RELAXED);
     if (threads < 2 || paused > 0) {
         relay_share all = {0, count};
-        relay_work alone = {part, given, count, INT64_MAX, 1, slots, bytes, 0, &all};
-        if (slots > 0) relay_worker(&alone);
+        relay_work alone = {part, given, count, INT64_MAX, 1, 0, &all, columns, rows};
+        if (columns.slots + rows.slots > 0) relay_worker(&alone);
         else if (count > 0) part(given, 0, count);
         return;
     }
@@ -239,7 +257,7 @@ static void relay_in_parts_with_panels(
         shares[i] = (relay_share){i * each, end < count ? end : count};
     }
     relay_work shared = {
-        part, given, size, INT64_MAX, threads, slots, bytes, run->thread, shares};
+        part, given, size, INT64_MAX, threads, run->thread, shares, columns, rows};
     int64_t start = relay_clock();
     run->parallel(relay_worker, &shared, (unsigned)threads, 0);
     relay_note(relay_clock() - start, parts * shared.least);
@@ -252,6 +270,6 @@ static void relay_in_parts(
     int64_t count,
     int64_t cost
 ) {
-    relay_in_parts_with_panels(run, part, given, count, cost, 0, 0);
+    relay_in_parts_with_panels(run, part, given, count, cost, (relay_space){0}, (relay_space){0});
 }
 """

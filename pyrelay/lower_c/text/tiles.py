@@ -22,6 +22,9 @@ from .loops import indented
 from .sides import Columns, Rows, fewest_packed
 from .transposed import COLUMNS, Transposed
 
+PANELS: Final = 8
+"""So many panels of rows are packed side by side, from elements that lie one behind the other."""
+
 FEWER: Final = 4
 """The rows of a tile where less are left."""
 
@@ -77,7 +80,9 @@ class Tiles:
         steps = f"{first.own}, {first.along}"
         if rows.packs:
             place = f"({batch} * tiles_m + first / {self.rows}) * {count.inside(7)} * {self.rows}"
-            from_p = f"{rows.packs} ? {rows.packed} + {place} : {from_p}"
+            last = f"relay_least_i64(tile.end, tile.row + {PANELS})"
+            panel = rows.panel(function, f"{rows.packed} + {place}", last)
+            from_p = f"!{rows.packs} ? {from_p} : {panel}"
             steps = f"1, {rows.packs} ? {self.rows} : {first.along}"
         given = f"p, {steps}, q, {width}, {count}, {name}"
         packed = [
