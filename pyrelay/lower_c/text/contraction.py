@@ -304,7 +304,7 @@ class _Contraction:
         strip = f"relay_usual_strip({tiles})"
         if second.slots:
             own = tiles
-            if first.side.own.text == "1" and first.side.along.text != "1":
+            if first.side.is_across:
                 each = f"{loops.inner(loops.count(made.along))} * {high}"
                 each = f"{each} * {element_of(loops.dtype).bytes}"
                 own = f"relay_strip(run, {tiles}, {each})"

@@ -20,6 +20,8 @@ from .sides import LONG, Columns, Rows, Side, fewest_packed, is_readable
 from .tiles import PANELS, Tiles
 from .transposed import IS_TRANSPOSED
 
+_MOST_BYTES: Final = 1 << 20
+
 USUAL: Final = 256
 """A count that only the call knows."""
 
@@ -51,7 +53,7 @@ class Operands:
     def columns(self, made: Sum, rows: Side, side: Side | None, *, transposes: bool) -> Columns:
         """Return the columns of a sum; write the pass that packs them, or with `transposes` the
         rows where a call has few."""
-        return self._packed(made, side, rows if transposes else None)
+        return self._packed(made, side, rows, transposes=transposes)
 
     def rows(self, made: Sum, side: Side) -> Rows:
         """Return the rows of a sum; write the pass that packs those which lie across what is
@@ -164,13 +166,13 @@ class Operands:
         code.loop(f"_{pointer}", str(loops.size(count)), cost, lines)
         return Side(pointer, loops.size(rows * count), loops.size(count), Text("1"))
 
-    def _packed(self, made: Sum, side: Side | None, rows: Side | None) -> Columns:
-        """Write a pass that computes the columns of a sum and packs them, or packs its rows if
-        these are given and a call wants it; return where they are."""
+    def _packed(self, made: Sum, side: Side | None, rows: Side, *, transposes: bool) -> Columns:
+        """Write a pass that computes the columns of a sum and packs them, or with `transposes` its
+        rows where a call wants it; return where they are."""
         loops, code = self._loops, self._loops.code
         term = self._terms(made)[1]
         (batch, _, columns), count = loops.shape, loops.count(made.along)
-        panels = self._panels(rows)
+        panels = self._panels(transposes=transposes)
         width = self._tiles.width
         pointer = loops.room((batch, (columns + (width - 1)) // width * width, count), "columns_at")
         outer, first, inner, each = loops.blocks(loops.own[1], loops.own[1], made.along)
@@ -188,16 +190,17 @@ class Operands:
         ]
         if side is not None and side.own.text != "1":
             packed = self._packing(side, width, count)
-        if rows is not None:
+        if transposes:
             across = self._packing(rows, self._tiles.transposed.width, count)
             packed = either(IS_TRANSPOSED, across, packed)
-        number = self._number(side, panels, is_kept=self._keeps, transposes=rows is not None)
+        number = self._number(side, panels, is_kept=self._keeps, transposes=transposes)
         if self._keeps and side is not None:
             code.kept.append(Kept(loops.scratch - 1, side.operand))
         size = f"{loops.inner(count)} * {panels.wide.inside(7)}"
         to = f"{pointer} + ({loops.batch} * {panels.number.inside(7)} + panel) * {size}"
-        needs_all = "0" if rows is None else IS_TRANSPOSED
-        slots = "" if self._keeps else self._slots("columns", number, size, needs_all)
+        needs_all = IS_TRANSPOSED if transposes else "0"
+        alone = number if rows.is_across else f"{self._are_many(count)} ? 0 : {number}"
+        slots = "" if self._keeps else self._slots("columns", alone, size, needs_all)
         if slots:
             to = f"{slots} ? relay_panel(&relay_own_columns, panel) : {to}"
             number = f"{slots} ? 0 : {number}"
@@ -219,12 +222,19 @@ class Operands:
         code.loop(f"_{pointer}", number, cost, lines)
         return Columns(pointer, side, slots)
 
-    def _panels(self, rows: Side | None) -> _Panels:
-        """Return the panels of columns, or of rows if these are given and a call wants it."""
+    def _are_many(self, count: Dim) -> str:
+        """Return whether a cache has no room for all rows, as far as they are read for each panel
+        where no thread packs it twice."""
+        loops = self._loops
+        rows = f"{loops.inner(loops.shape[1])} * {loops.inner(count)}"
+        return f"{rows} > {_MOST_BYTES // element_of(loops.dtype).bytes}"
+
+    def _panels(self, *, transposes: bool) -> _Panels:
+        """Return the panels of columns, or with `transposes` of rows where a call wants it."""
         loops, width = self._loops, self._tiles.width
         columns = loops.shape[2]
         number = loops.size((columns + (width - 1)) // width)
-        if rows is None:
+        if not transposes:
             return _Panels(number, Text(str(width)), loops.size(columns))
         total, wide = loops.size(loops.shape[1]), self._tiles.transposed.width
         across = f"({total.inside(5)} + {wide - 1}) / {wide}"

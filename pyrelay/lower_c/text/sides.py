@@ -37,6 +37,12 @@ class Side:
         these lie along what is summed."""
         return "edge" if self.own.text == "1" else "turned"
 
+    @property
+    def is_across(self) -> bool:
+        """Whether rows lie across what is summed, one behind the other, as in the gradient of
+        weights."""
+        return self.own.text == "1" and self.along.text != "1"
+
     def at(self, batch: str, place: str) -> str:
         """Return the address of a row or column for a place of the batch."""
         return f"{self.pointer} + {batch} * {self.batch.inside(7)} + {place} * {self.own.inside(7)}"
