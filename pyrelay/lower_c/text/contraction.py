@@ -97,19 +97,8 @@ class _Contraction:
         self._operands: Final = Operands(self._loops, self._tile, keeps=keeps)
         code.take(
             *("rows", "columns", "tile", "tiles_m", "tiles_n", "row", "column", "p", "q", "c"),
-            *(
-                "high",
-                "wide",
-                "pitch",
-                "most",
-                "panel",
-                "left",
-                "from",
-                "count",
-                "total",
-                "to",
-                "panels",
-            ),
+            *("high", "wide", "pitch", "most", "panel", "left", "from", "count", "total", "to"),
+            "panels",
             *(BY_LIBRARY, IS_PACKED, IS_TRANSPOSED, BLOCKS),
         )
         self._pieces: Final[dict[Sum, Pieces | None]] = {}

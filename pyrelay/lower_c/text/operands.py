@@ -21,6 +21,7 @@ from .tiles import PANELS, Tiles
 from .transposed import IS_TRANSPOSED
 
 _MOST_BYTES: Final = 1 << 20
+"""The rows of a product may have so many bytes to stay in the cache of a core, half of it."""
 
 USUAL: Final = 256
 """A count that only the call knows."""
@@ -212,6 +213,7 @@ class Operands:
             f" relay_least_i64(column + {panels.wide.inside(6)}, {panels.total});",
             f"    {loop(loops.batch, loops.size(batch))}",
             f"        {element_of(loops.dtype).c} *to = {to};",
+            f"        if (last - column < {panels.wide}) memset(to, 0, {size} * sizeof *to);",
             *indented(indented(first.lines)),
             *indented(indented(packed)),
             "    }",

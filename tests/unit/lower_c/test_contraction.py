@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.kernels.contractions import LAYER, SCORES
-from tests.unit.lower_c.running import check
+from tests.unit.lower_c.running import check, text
 
 PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
     %x: Tensor[(M, K), {dtype}], %y: Tensor[(K, N), {dtype}]) {{
@@ -194,6 +194,28 @@ def test_each_thread_packs_panels_that_it_has_room_for(sizes: tuple[int, int, in
             check(PLAIN.format(dtype="float32"), x, w.T)
             check(PLAIN.format(dtype="float32"), x, w.T.contiguous())
             check(UPDATES, g, x, w, b)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_panels_hold_no_garbage() -> None:
+    """What lies in memory by chance may be denormal, and products of it take 100 times longer."""
+    source = PLAIN.format(dtype="float32")
+    packing = text(source).split("_columns_at_part(")[1]
+    rest = packing.index("memset(to, 0, ")
+    assert packing.index("if (last - column < ") < rest < packing.index("OVER (")
+
+
+def test_rows_that_each_thread_packs_for_itself_are_updated_in_place() -> None:
+    shapes = [(300, 70), (300, 50), (70, 50), (70,)]
+    g, x, w, b = (torch.randint(-2, 3, shape).float() for shape in shapes)  # sums are exact
+    source = UPDATES.replace("let %d = %g * %g;", "").replace("%d", "%g")
+    assert "relay_packed(&relay_own_rows" in text(source)
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            check(source, g, x, w, b)
     finally:
         torch.set_num_threads(before)
 
