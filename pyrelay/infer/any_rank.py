@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, final
 
 from ..dataclass import dataclass
 from ..diagnostics.catalogue.sizes import ShapeMismatch
-from ..ir.op import Clash, Stuck
+from ..ir.op import Clash
 from ..ir.types import (
     ANY_DIMS,
     SizeType,
     TensorType,
     Type,
-    TypeHole,
     is_open_shape,
     map_type,
     show,
@@ -43,9 +42,7 @@ class RankConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        actual = solver.shallow(self.found)
-        if isinstance(actual, TypeHole):
-            raise Stuck(actual)
+        actual = solver.known(self.found)
         if isinstance(actual, SizeType):
             actual = solver.widen(actual)
         before = self.declared.shape.index(ANY_DIMS)

@@ -60,9 +60,7 @@ class BatchConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        function = solver.resolve(self.function)
-        if isinstance(function, TypeHole):
-            raise Stuck(function)
+        function = solver.resolve(solver.known(self.function))
         if not isinstance(function, FnType):
             raise Clash("only functions are mapped over a batch")
         assert isinstance(self.options, Batching)

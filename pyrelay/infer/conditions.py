@@ -8,7 +8,7 @@ from ..dataclass import dataclass
 from ..diagnostics.catalogue.types import ConditionMismatch
 from ..diagnostics.diagnostic import Problem
 from ..ir.expr import Constant, Expr, If, use_of
-from ..ir.op import Clash, Stuck
+from ..ir.op import Clash
 from ..ir.types import (
     BOOL,
     AdtType,
@@ -17,12 +17,10 @@ from ..ir.types import (
     StrType,
     TensorType,
     Type,
-    TypeHole,
     bool_,
     show,
 )
-from ..prelude.library import LIST, OPTION
-from .coercions.optional import inner_of
+from ..prelude.library import element_of, inner_of
 from .explanations.explain import operand_text
 from .solver import Solver
 
@@ -57,9 +55,7 @@ class ConditionConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        ty = solver.shallow(self.type)
-        if isinstance(ty, TypeHole) and not solver.settling:
-            raise Stuck(ty)
+        ty = solver.awaited(self.type)
         if isinstance(ty, SizeType):
             raise Clash("a number is no condition")
         solver.unify(ty, BOOL)
@@ -75,15 +71,15 @@ class ConditionConstraint:
         x = self.text
         if self.otherwise is None:
             return _comparison(ty, x)
-        if isinstance(ty, AdtType) and ty.name == OPTION:
+        if inner_of(ty) is not None:
             return f"write `{self.otherwise} if {x} is None else {x}`"
         return f"write `{x} if {x} else {self.otherwise}`" if _has_truth(ty) else _comparison(ty, x)
 
 
 def _has_truth(ty: Type) -> bool:
     """Return whether a value of a type can be a condition by itself."""
-    is_list = isinstance(ty, AdtType) and ty.name == LIST
-    return is_list or isinstance(ty, StrType) or (isinstance(ty, TensorType) and ty.rank == 0)
+    is_number = isinstance(ty, TensorType) and ty.rank == 0
+    return is_number or isinstance(ty, StrType) or element_of(ty) is not None
 
 
 def _comparison(ty: Type, x: str) -> str:
@@ -95,9 +91,9 @@ def _comparison(ty: Type, x: str) -> str:
             )
         case TensorType() if ty.rank > 0:
             return f"reduce a comparison, such as `({x} != 0).any()`"
-        case AdtType(name=name) if name == LIST:
+        case AdtType() if element_of(ty) is not None:
             return f"whether a list has elements is `len({x}) > 0`"
-        case AdtType(name=name) if name == OPTION:
+        case AdtType() if inner_of(ty) is not None:
             return f"write the comparison: `{x} is not None`"
         case StrType():
             return f'write the comparison: `{x} != ""`'

@@ -31,8 +31,7 @@ from ..ir.op import Clash, Stuck
 from ..ir.types import INT, AdtType, DType, FnType, TensorType, TupleType, Type, TypeHole, show
 from ..operators.host.field import field as field_op
 from ..operators.host.loop import by_type, unpacked
-from ..prelude.library import LIST
-from .coercions.optional import inner_of
+from ..prelude.library import LIST, element_of, inner_of
 from .explanations.explain import (
     explain_argument,
     explain_operator,
@@ -249,9 +248,7 @@ class ApplyConstraint:
                 case TypeHole():
                     raise Stuck(ty)
                 case AdtType(args=(element,)) if not isinstance(element, Dim):
-                    element = solver.shallow(element)
-                    if isinstance(element, TypeHole):
-                        raise Stuck(element)
+                    solver.known(element)
                 case _:
                     pass
 
@@ -303,9 +300,8 @@ class ApplyConstraint:
 
 def _elements(solver: Solver, ty: Type) -> Sequence[Type]:
     """Return the type of the elements of a list, as far as it is known."""
-    ty = solver.shallow(ty)
-    args = ty.args if isinstance(ty, AdtType) and ty.name == LIST else ()
-    return [a for a in args if not isinstance(a, Dim)]
+    element = element_of(solver.shallow(ty))
+    return [] if element is None else [element]
 
 
 @final
@@ -402,9 +398,7 @@ class FieldConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        value = solver.shallow(self.value)
-        if isinstance(value, TypeHole):
-            raise Stuck(value)
+        value = solver.known(self.value)
         if not isinstance(value, TupleType) or not 0 <= self.index < len(value.fields):
             raise Clash("no such field")
         solver.unify(self.result, value.fields[self.index])

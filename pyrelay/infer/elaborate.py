@@ -71,9 +71,9 @@ from ..operators.primitive.create import tril, triu
 from ..operators.primitive.index import SLICING
 from ..operators.primitive.stretch import stretch
 from ..operators.primitive.view import roll
-from ..prelude.library import OPTION
+from ..prelude.library import OPTION, inner_of
 from .coercions.conversions import Narrowed, converted, number, to_dtype
-from .coercions.optional import as_optional, inner_of
+from .coercions.optional import as_optional
 from .dim_scoping.size_checks import after_operands, after_value, comparisons, must_run
 from .generate import Generator
 from .operators import OperatorCall

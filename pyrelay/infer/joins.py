@@ -11,8 +11,8 @@ from ..ir.expr import Call, Expr, Function, If, Var, use_of
 from ..ir.own_sizes import has_own_sizes
 from ..ir.traverse import spine
 from ..ir.types import AdtType, FnType, RefType, SizeType, TensorType, TupleType, Type, TypeHole
-from ..prelude.library import OPTION
-from .coercions.optional import inner_of, joined_optional
+from ..prelude.library import OPTION, inner_of
+from .coercions.optional import joined_optional
 from .solver import Solver
 
 

@@ -13,7 +13,7 @@ from typing import final
 
 from ..dataclass import dataclass
 from ..ir.types import UNIT, Type, TypeHole
-from .coercions.optional import inner_of
+from ..prelude.library import inner_of
 from .constraints import (
     ApplyConstraint,
     Constraint,

@@ -170,9 +170,7 @@ class OperatorCall:
         """Type `value[literal]` of a tuple, which the same syntax as indexing means."""
         if self.op is not index:
             return False
-        value = solver.shallow(self.types[0])
-        if isinstance(value, TypeHole):
-            raise Stuck(value)
+        value = solver.known(self.types[0])
         if not isinstance(value, TupleType):
             return False
         position = self._literal_index(solver)
@@ -205,9 +203,7 @@ class OperatorCall:
             return False
         dims: list[Dim] = []
         for ty in self.types:
-            ty = solver.shallow(ty)
-            if isinstance(ty, TypeHole):
-                raise Stuck(ty)
+            ty = solver.known(ty)
             if not isinstance(ty, SizeType):
                 return False
             dims.append(solver.resolve_dim(ty.dim))

@@ -38,9 +38,7 @@ from ..ir.types import (
     batch_name,
     show,
 )
-from ..prelude.library import LIST, OPTION
-from .coercions.listed import element_of
-from .coercions.optional import inner_of
+from ..prelude.library import LIST, OPTION, element_of, inner_of
 from .solver import Solver
 
 if TYPE_CHECKING:
@@ -118,9 +116,7 @@ class ContentConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        value = solver.shallow(self.value)
-        if isinstance(value, TypeHole) and not solver.settling:
-            raise Stuck(value)
+        value = solver.awaited(self.value)
         self.is_inside = isinstance(value, AdtType) and value.name == OPTION
         if isinstance(value, AdtType) and self.is_inside:
             (value,) = value.args

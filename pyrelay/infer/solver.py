@@ -38,9 +38,9 @@ from ..ir.types import (
     show,
     subtypes,
 )
+from ..prelude.library import inner_of
 from .carried import Origin, Way
 from .coercions.listed import flowing_parts
-from .coercions.optional import inner_of
 from .dtypes import DTypes, Key
 from .extent import Extents
 from .quotients import is_never_zero, quotient_in, refuse_remainder
@@ -186,6 +186,19 @@ class Solver(DTypes):
                 return ty
             ty = known
         return ty
+
+    def known(self, ty: Type) -> Type:
+        """Return the type with the hole at its head filled in. Raises Stuck where nothing is known
+        of it."""
+        ty = self.shallow(ty)
+        if isinstance(ty, TypeHole):
+            raise Stuck(ty)
+        return ty
+
+    def awaited(self, ty: Type) -> Type:
+        """Return the type with the hole at its head filled in. Raises Stuck where nothing is known
+        of it, until inference settles: then it stays a hole."""
+        return self.shallow(ty) if self.settling else self.known(ty)
 
     def last_hole(self, ty: Type) -> TypeHole | None:
         """Return the hole that was filled with the head of a type; None if there was none."""
@@ -442,12 +455,10 @@ class Solver(DTypes):
 
     def _flow_into_own_sizes(self, actual: Type, expected: Type) -> None:
         """Let a tensor arrive where its sizes are to be its own."""
-        if isinstance(actual, TypeHole):
-            if not (self.settling and self.guessing):
-                raise Stuck(actual)
-            self.unify(actual, expected)
-        else:
-            self.unify(actual, tensor_in(expected, self.fresh_dim_hole))
+        if not (self.settling and self.guessing):
+            actual = self.known(actual)
+        is_open = isinstance(actual, TypeHole)
+        self.unify(actual, expected if is_open else tensor_in(expected, self.fresh_dim_hole))
 
     def opened(self, ty: Type) -> TensorType:
         """Return the type of a tensor that is taken out of a value with sizes of its own, which

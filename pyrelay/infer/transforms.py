@@ -58,9 +58,7 @@ class TransformConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        function = solver.resolve(self.function)
-        if isinstance(function, TypeHole):
-            raise Stuck(function)
+        function = solver.resolve(solver.known(self.function))
         if not isinstance(function, FnType):
             raise Clash("only functions have gradients")
         if self.options.has_aux and not _is_pair(solver, function.result):
@@ -73,8 +71,7 @@ class TransformConstraint:
             given = (TupleType(params), self.tangents) if self._is_forward else params
             solver.unify(self.result, FnType((*captured, *given), self.output))
         for ty in (*function.params, function.result):
-            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
-                raise Stuck(solver.shallow(ty))
+            solver.awaited(ty)
         function = solver.resolve(function)
         assert isinstance(function, FnType)
         own = replace(function, params=self._split(function)[1])

@@ -18,7 +18,7 @@ from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..diagnostics.diagnostic import Problem
 from ..ir.derived_types.differentiable import is_differentiable
 from ..ir.expr import Batching, Options, Rule, Transform
-from ..ir.op import Clash, Stuck
+from ..ir.op import Clash
 from ..ir.types import UNIT, FnType, TupleType, Type, TypeHole, show
 from .batching import BatchConstraint
 from .transforms import TransformConstraint
@@ -118,8 +118,7 @@ class RulesConstraint:
         """Return the parameters that hold floats, which are those in the options from here on.
         Raises Stuck or Clash."""
         for ty in function.params:
-            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
-                raise Stuck(solver.shallow(ty))
+            solver.awaited(ty)
         own = [solver.resolve(p) for p in self._split(function)[1]]
         floats = tuple(i for i, ty in enumerate(own) if is_differentiable(ty))
         self.options = replace(self.options, wrt=floats, single=len(floats) == 1)
@@ -218,9 +217,7 @@ _DIRECTIONAL: Final = (
 
 def _function(solver: Solver, ty: Type) -> FnType:
     """Return a function type. Raises Stuck and Clash."""
-    found = solver.shallow(ty)
-    if isinstance(found, TypeHole):
-        raise Stuck(found)
+    found = solver.known(ty)
     if not isinstance(found, FnType):
         raise Clash("only functions have derivatives")
     return found

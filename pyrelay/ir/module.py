@@ -7,11 +7,11 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from ..dataclass import dataclass
+from .types import AdtType, Type, TypeParam, substitution
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
     from .expr import Expr, Function
-    from .types import Type, TypeParam
 
 T = TypeVar("T")
 
@@ -44,6 +44,11 @@ class AdtDef:
             if constructor.name == name:
                 return constructor
         raise KeyError(name)
+
+    def field_types(self, ty: AdtType, name: str) -> tuple[Type, ...]:
+        """Return the types of the fields of a constructor, in values of type `ty`."""
+        instance = substitution(self.type_params, ty.args)
+        return tuple(map(instance, self.constructor(name).fields))
 
     def tag(self, name: str) -> int:
         """Return the position of a constructor among its siblings."""

@@ -12,7 +12,6 @@ then operands, left to right), and flattens nested let blocks. What holds afterw
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from .block_builder import BlockBuilder
@@ -40,10 +39,7 @@ if TYPE_CHECKING:
 
 def to_anf(module: Module) -> Module:
     """Return the module with every function in A-normal form; itself if all are already."""
-    functions = {name: normalise(function) for name, function in module.functions.items()}
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_functions(normalise)
 
 
 def normalise(function: Function) -> Function:

@@ -10,12 +10,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from ..ir.dims import Dim
 from ..ir.expr import Call, Function
 from ..ir.linking import Library
 from ..ir.module import Module
 from ..ir.op import Effect, Op
 from ..ir.traverse import post_order
-from ..ir.types import PRELUDE
+from ..ir.types import PRELUDE, AdtType, Type
 
 FILE: Final = "prelude.relay"
 
@@ -29,6 +30,24 @@ LIST: Final = qualified("List")
 OPTION: Final = qualified("Option")
 TREE: Final = qualified("Tree")
 NAT: Final = qualified("Nat")
+
+
+def element_of(ty: Type | None) -> Type | None:
+    """Return the element type of a list; None for any other type."""
+    return _argument(ty, LIST)
+
+
+def inner_of(ty: Type | None) -> Type | None:
+    """Return the content type of an optional; None for any other type."""
+    return _argument(ty, OPTION)
+
+
+def _argument(ty: Type | None, name: str) -> Type | None:
+    if not isinstance(ty, AdtType) or ty.name != name:
+        return None
+    (argument,) = ty.args
+    assert not isinstance(argument, Dim)
+    return argument
 
 
 @cache

@@ -40,7 +40,7 @@ from ..ir.types import (
     int64,
 )
 from ..operators.host.stream import element_type
-from ..prelude.library import OPTION
+from ..prelude.library import OPTION, inner_of
 from ..text.lexis import elements
 from ..translate.types.annotation import type_names
 from . import syntax
@@ -247,7 +247,7 @@ class File:
 
     def _optional(self, inner: Type) -> ast.expr | None:
         """Return `T | None`; where `T` may be None itself, that would be `T`."""
-        if inner == UNIT or (isinstance(inner, AdtType) and inner.name == OPTION):
+        if inner == UNIT or inner_of(inner) is not None:
             return self._applied(self.use("Option").id, (inner,))
         found = self.annotation(inner)
         return found and ast.BinOp(found, ast.BitOr(), ast.Constant(None))

@@ -31,8 +31,9 @@ from ...ir.types import (
 from ...operators.captured import CapturedInteger
 from ...operators.host.sizes import as_size
 from ...operators.primitive.compare import cast
-from .listed import as_list, element_of
-from .optional import as_optional, inner_of
+from ...prelude.library import element_of, inner_of
+from .listed import as_list
+from .optional import as_optional
 
 
 class Narrowed(Exception):  # noqa: N818  becomes a diagnostic, or another inference

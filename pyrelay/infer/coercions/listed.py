@@ -9,19 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...diagnostics.source import Span
-from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr
 from ...ir.types import AdtType, FnType, TupleType, Type
-from ...prelude.library import LIST
-
-
-def element_of(ty: Type) -> Type | None:
-    """Return the element type of a list; None for any other type."""
-    if isinstance(ty, AdtType) and ty.name == LIST:
-        (element,) = ty.args
-        assert not isinstance(element, Dim)
-        return element
-    return None
+from ...prelude.library import LIST, element_of
 
 
 def flowing_parts(

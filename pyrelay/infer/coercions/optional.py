@@ -7,20 +7,10 @@ by unification, so `Option[Int]` and `Int` stay different types.
 from __future__ import annotations
 
 from ...diagnostics.source import Span
-from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Constructor, Expr, Tuple, Var, type_of
 from ...ir.traverse import let
 from ...ir.types import UNIT, AdtType, FnType, Type, TypeHole
-from ...prelude.library import OPTION
-
-
-def inner_of(ty: Type) -> Type | None:
-    """Return the content type of an optional; None for any other type."""
-    if isinstance(ty, AdtType) and ty.name == OPTION:
-        (inner,) = ty.args
-        assert not isinstance(inner, Dim)
-        return inner
-    return None
+from ...prelude.library import OPTION, inner_of
 
 
 def joined_optional(left: Type, right: Type) -> Type | None:

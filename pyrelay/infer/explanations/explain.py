@@ -49,10 +49,8 @@ from ...operators.host.loop import element_at
 from ...operators.primitive.compare import logical_not
 from ...operators.primitive.extrema import max_, min_
 from ...operators.primitive.index import index
-from ...prelude.library import LIST
+from ...prelude.library import LIST, element_of, inner_of
 from ...text.reader.vocabulary import wrong_attribute
-from ..coercions.listed import element_of
-from ..coercions.optional import inner_of
 from ..operators import OperatorCall, StaticNeeded, WidthsMixed
 from ..overloads.joined_lists import joins_lists, mixed_lists
 from ..solver import Solver
@@ -139,7 +137,7 @@ def explain_unpacking(span: Span, names: int, actual: Type, value: Expr | None) 
     """Return the problem of a value that is unpacked into names and does not have as many fields;
     `value` is the expression that gives it, if the program has one."""
     fields = len(actual.fields) if isinstance(actual, TupleType) else None
-    is_list = isinstance(actual, AdtType) and actual.name == LIST
+    is_list = element_of(actual) is not None
     has_parts = is_list or (isinstance(actual, TensorType) and actual.rank > 0)
     is_element = isinstance(value, Call) and value.callee in (element_at, index)
     iterated = operand_text(value.args[0]) if isinstance(value, Call) and is_element else None

@@ -52,7 +52,7 @@ from ...ir.types import (
 )
 from ...operators.host.whole import same_values
 from ...operators.primitive.compare import array_equal, equal
-from ..coercions.optional import inner_of
+from ...prelude.library import inner_of
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span

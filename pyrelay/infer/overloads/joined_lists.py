@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Final
 from ...diagnostics.catalogue.lists import MixedLists
 from ...diagnostics.catalogue.types import OperatorMismatch
 from ...diagnostics.source import Construct, Span
-from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, GlobalVar, Var, use_of
-from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type, show
-from ...prelude.library import LIST, qualified
-from ..coercions.optional import inner_of
+from ...ir.types import UNIT, TensorType, TupleType, Type, show
+from ...prelude.library import LIST, element_of, inner_of, qualified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +44,7 @@ def mixed_lists(call: Call, types: Sequence[Type]) -> Problem:
     if call.callee.name == _REVERSED_ONTO:
         pairs.reverse()
     (left, first), (right, second) = pairs
-    if not _is_list(first) and call.span.construct is Construct.OPENED:
+    if element_of(first) is None and call.span.construct is Construct.OPENED:
         made = f"make a list of it: `[x for x in {_text(left, call.span)}]`"
         return OperatorMismatch(call.span, f"a display opens lists, not {show(first)}", (), made)
     places = [_written(operand, call.span) for operand in (left, right)]
@@ -58,9 +56,11 @@ def _instead(operands: Sequence[Expr], types: Sequence[Type], call: Span) -> str
     for operand, ty in zip(operands, types, strict=True):
         if isinstance(ty, TupleType):
             return f"all elements of a list have one type: look at `{_text(operand, call)}`"
-        if not _is_list(ty):
+        if element_of(ty) is None:
             return f"put it into a list: `[{_text(operand, call)}]`"
-    own, other = map(_element, types)
+    own, other = map(element_of, types)
+    assert own is not None
+    assert other is not None
     for operand, ty, met in zip(operands, (own, other), (other, own), strict=True):
         inner, text = inner_of(met), _text(operand, call)
         if inner is not None and ty in (inner, UNIT):
@@ -70,17 +70,6 @@ def _instead(operands: Sequence[Expr], types: Sequence[Type], call: Span) -> str
         if _is_number(ty, "int") and _is_number(met, "float"):
             return f"make the numbers of one kind: `[float(n) for n in {text}]`"
     return "make elements of one type, or keep the two lists apart, in a tuple: `(xs, ys)`"
-
-
-def _is_list(ty: Type) -> bool:
-    return isinstance(ty, AdtType) and ty.name == LIST
-
-
-def _element(ty: Type) -> Type:
-    assert isinstance(ty, AdtType)
-    (element,) = ty.args
-    assert not isinstance(element, Dim)
-    return element
 
 
 def _is_number(ty: Type, kind: str) -> bool:

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 
 from ...ir.calls.attributes import bind_attrs
 from ...ir.expr import Constant, Tuple, Var
-from ...ir.op import Clash, Stuck
+from ...ir.op import Clash
 from ...ir.types import (
-    AdtType,
     DType,
     DTypeKind,
     SizeType,
     StrType,
     TensorType,
     Type,
-    TypeHole,
     show,
 )
 from ...operators.host.loop import index_of
 from ...operators.primitive.compare import not_equal
 from ...operators.primitive.index import index
-from ...prelude.library import LIST
+from ...prelude.library import element_of
 from ..operators import OperatorCall, Reading
 from .list_parts import comes_before, elements_of
 from .membership import first_position, occurrences
@@ -44,14 +42,12 @@ def found_in_list(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]
 
 def multiplied(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:
     """Read `xs * n` and `n * xs` of a list."""
-    are_lists = [_is_list(solver.shallow(ty)) for ty in call.types]
+    are_lists = [element_of(solver.shallow(ty)) is not None for ty in call.types]
     if not any(are_lists):
         return None
     at = Site(call, solver)
     items = 0 if are_lists[0] else 1
-    count = solver.shallow(call.types[1 - items])
-    if isinstance(count, TypeHole):
-        raise Stuck(count)
+    count = solver.known(call.types[1 - items])
     dtype = solver.resolve_dtype(count.dtype) if isinstance(count, TensorType) else None
     kind = dtype.kind if isinstance(dtype, DType) else dtype and dtype.weak
     if not isinstance(count, SizeType) and (_is_tensor(count) or kind is not DTypeKind.INT):
@@ -64,26 +60,20 @@ def multiplied(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> R
     return Reading(at.operands, body)
 
 
-def _is_list(ty: Type) -> bool:
-    return isinstance(ty, AdtType) and ty.name == LIST
-
-
 def _is_tensor(ty: Type) -> bool:
     return not isinstance(ty, TensorType) or bool(ty.shape)
 
 
 def truth_of(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Read a condition: a bool, a number that is not 0, or a list or a string that is not empty."""
-    ty = solver.shallow(call.types[0])
-    if isinstance(ty, TypeHole) and not solver.settling:
-        raise Stuck(ty)
+    ty = solver.awaited(call.types[0])
     at = Site(call, solver)
     value = at.operand(0)
     empty = _empty(ty, solver)
     if empty is not None:
         zero = Constant(empty, span=at.span)
         return Reading(at.operands, at.call(not_equal, value, zero))
-    if not _is_list(ty):
+    if element_of(ty) is None:
         return Reading(at.operands, value)
     yes, no = Constant(True, span=at.span), Constant(False, span=at.span)
     return Reading(at.operands, at.split(value, lambda *_: yes, no))
@@ -107,13 +97,11 @@ def _empty(ty: Type, solver: Solver) -> int | str | None:
 def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Read what is assigned to several names: a tuple, a list, or a tensor of known first size."""
     count = bind_attrs(call.op, call.call.attrs)["count"]
-    ty = solver.shallow(call.types[0])
-    if isinstance(ty, TypeHole) and not solver.settling:
-        raise Stuck(ty)
+    ty = solver.awaited(call.types[0])
     at = Site(call, solver)
     value = Var("fields", span=call.call.args[0].span)
     at.operands[value] = call.call.args[0]
-    if _is_list(ty):
+    if element_of(ty) is not None:
         return Reading(at.operands, elements_of(value, count, at.span))
     first = solver.resolve_dim(ty.shape[0]) if isinstance(ty, TensorType) and ty.shape else None
     if first is None or first.constant != count:

@@ -20,8 +20,8 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
-from ...ir.op import Clash, Stuck
-from ...ir.types import BOOL, SizeType, TensorType, TupleType, Type, TypeHole, show
+from ...ir.op import Clash
+from ...ir.types import BOOL, SizeType, TensorType, TupleType, Type, show
 from ...operators.host.failing import fail
 from ...operators.host.loop import is_before
 from ...operators.primitive.compare import equal, less
@@ -63,10 +63,8 @@ def _failure(length: str, elements: int, names: int, span: Span) -> Expr:
 def comes_before(pair: tuple[Expr, Expr], ty: Type, solver: Solver, span: Span) -> Expr:
     """Return whether the first of two values of a type comes before the second: the smaller number,
     or the tuple whose first different field does. Raises Stuck and Clash."""
-    found = solver.resolve(ty)
+    found = solver.resolve(solver.known(ty))
     match found:
-        case TypeHole():
-            raise Stuck(found)
         case SizeType():
             return Call(less, pair, {}, span=span)
         case TensorType((), _) if found != BOOL:

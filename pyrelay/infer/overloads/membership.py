@@ -14,7 +14,7 @@ from ...ir.types import BOOL, INT, AdtType, StrType, TupleType, Type, TypeHole, 
 from ...operators.host.failing import fail
 from ...operators.host.text import contains_text
 from ...operators.primitive.arithmetic import add
-from ...prelude.library import LIST
+from ...prelude.library import LIST, element_of
 from .equality import compared
 from .sites import split
 
@@ -80,15 +80,11 @@ def occurrences(
 
 
 def _element_of(ty: Type, solver: Solver, name: str) -> Type:
-    found = solver.shallow(ty)
-    match found:
-        case TypeHole():
-            raise Stuck(found)
-        case AdtType(list_name, (element,)) if list_name == LIST and not isinstance(element, Dim):
-            return element
-        case _:
-            shown = show(solver.resolve(found))
-            raise Clash(f"`{name}` is a method of lists", labels={0: f"this is {shown}"})
+    element = element_of(solver.known(ty))
+    if element is None:
+        shown = show(solver.resolve(ty))
+        raise Clash(f"`{name}` is a method of lists", labels={0: f"this is {shown}"})
+    return element
 
 
 @final

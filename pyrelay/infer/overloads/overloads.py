@@ -60,7 +60,7 @@ from ...operators.primitive.join import stack
 from ...operators.primitive.reduce import sum_
 from ...operators.primitive.rows import stack_rows
 from ...operators.primitive.view import flip
-from ...prelude.library import LIST
+from ...prelude.library import element_of
 from ...relay05.attributes import Refused
 from ...relay05.imported import BadSignature, Emit
 from ...relay05.table import SUPPORTED
@@ -96,7 +96,7 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     ty = solver.shallow(call.types[0])
     if isinstance(ty, TypeHole) and on_tensor is not None:
         raise Stuck(ty)
-    read = on_list if isinstance(ty, AdtType) and ty.name == LIST else on_tensor
+    read = on_list if element_of(ty) is not None else on_tensor
     if isinstance(ty, TupleType):
         read = of_tuple(call) or on_tensor
     if read is None:
@@ -201,9 +201,8 @@ def _equal(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Re
     """Read `relay.equal`: of tensors it is the operator of that name."""
     left, right = map(solver.shallow, call.types)
     if not is_data(left) and not is_data(right):
-        for ty in (left, right):
-            if isinstance(ty, TypeHole):
-                raise Stuck(ty)
+        solver.known(left)
+        solver.known(right)
         call.op = equal
         return None
     at = Site(call, solver)

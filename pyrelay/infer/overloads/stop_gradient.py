@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...ir.expr import Call, Differentiation, Function, Rule, Transform, Var
-from ...ir.op import Stuck
 from ...ir.types import SizeType, TensorType, TypeHole
 from ..operators import OperatorCall, Reading
 from ..solver import Solver
@@ -25,9 +24,7 @@ def stop_gradient_reading(
 ) -> Reading | None:
     """Return the reading for a value that is no tensor; None for a tensor, which the operator
     itself takes. Raises Stuck."""
-    ty = solver.shallow(call.types[0])
-    if isinstance(ty, TypeHole) and not solver.settling:
-        raise Stuck(ty)
+    ty = solver.awaited(call.types[0])
     if isinstance(ty, TypeHole | TensorType | SizeType):
         return None
     site = Site(call, solver)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ...ir.op import Clash, Stuck
+from ...ir.op import Clash
 from ...ir.types import TensorType, TupleType, Type, TypeHole, show
 from ..operators import OperatorCall, Reading
 from ..solver import Solver
@@ -23,9 +23,8 @@ _WAY: Final = (
 def gradient(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Read the gradient of an update as itself. Raises Stuck, and Clash where it is no gradient in
     the parameters."""
+    solver.awaited(call.types[1])
     params, grads = map(solver.resolve, call.types)
-    if isinstance(grads, TypeHole) and not solver.settling:
-        raise Stuck(grads)
     if not _is_alike(params, grads):
         raise Clash(
             "`relay.update_model_params` takes the gradient in the model's parameters",

@@ -132,8 +132,7 @@ class _Replacement:
                 f"the type of {show(ty)} cannot show the shapes of the derivatives",
                 with_type_parameters(self._adts, ty.name),
             )
-        instance = substitution(definition.type_params, ty.args)
-        fields = map(instance, definition.constructors[0].fields)
+        fields = definition.field_types(ty, definition.constructors[0].name)
         return TupleType(tuple(self.of(f, (*around, ty.name)) for f in fields))
 
     def _shows(self, ty: AdtType, made: AdtType) -> bool:

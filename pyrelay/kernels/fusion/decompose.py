@@ -7,7 +7,6 @@ becomes a reduction (`vectors`). Fusion then finds the loops.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar, Final, final
 
 from ...dataclass import dataclass
@@ -34,13 +33,12 @@ from .vector_products import as_reduction
 def decompose(module: Module, entry: str) -> Module:
     """Return a module in A-normal form with composite operators written out and simplified."""
     names = Names()
-    functions = {
-        n: f if takes_found_sizes_as_equal(module, f) else _Decompose(module, names).walked(f)
-        for n, f in module.functions.items()
-    }
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return remove_dead(share(fold(replace(module, functions=functions))), entry)
+    whole = module.map_functions(
+        lambda f: (
+            f if takes_found_sizes_as_equal(module, f) else _Decompose(module, names).walked(f)
+        )
+    )
+    return module if whole is module else remove_dead(share(fold(whole)), entry)
 
 
 @final

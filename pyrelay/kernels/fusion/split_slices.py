@@ -51,13 +51,10 @@ def take_apart(module: Module, entry: str) -> Module:
     """Return a module in A-normal form, with composites written out, in which values that are only
     used in slices are computed in slices."""
     names = Names()
-    functions = {
-        n: f if takes_found_sizes_as_equal(module, f) else _Apart(module, f, names).walked(f)
-        for n, f in module.functions.items()
-    }
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return remove_dead(share(module.with_functions(functions)), entry)
+    apart = module.map_functions(
+        lambda f: f if takes_found_sizes_as_equal(module, f) else _Apart(module, f, names).walked(f)
+    )
+    return module if apart is module else remove_dead(share(apart), entry)
 
 
 @final

@@ -109,8 +109,7 @@ class CTypes:
         """Return how C has the values of a constructor. Raises NotInC."""
         definition = self._adts[ty.name]
         struct, tag = self._data_struct(ty, definition), definition.tag(constructor)
-        change = substitution(definition.type_params, ty.args)
-        types = map(change, definition.constructor(constructor).fields)
+        types = definition.field_types(ty, constructor)
         fields = tuple((f"as.c{tag}.f{i}", t) for i, t in enumerate(types))
         has_members = any(self.name(t) != "void" for _, t in fields)
         size = f"offsetof({struct}, as) + sizeof((({struct} *)0)->as.c{tag})"

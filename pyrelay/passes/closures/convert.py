@@ -40,7 +40,7 @@ from ...ir.expr import (
 from ...ir.nested import map_nested
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
-from ...ir.types import AdtType, FnType, TupleType, Type, substitution
+from ...ir.types import AdtType, FnType, TupleType, Type
 from ..deriving.ruled import rule_of
 from .calls import Caller
 from .closures import Instance, NotFirstOrder, Value
@@ -246,8 +246,5 @@ class Converter:
 
     def _field_types(self, ty: AdtType, name: str) -> Sequence[Type]:
         definition = self._table.definition(ty.name)
-        instantiate = substitution(definition.type_params, ty.args)
         # A list of functions is a list of data: its arguments, not its fields, hold functions.
-        return tuple(
-            self._table.convert(instantiate(f)) for f in definition.constructor(name).fields
-        )
+        return tuple(map(self._table.convert, definition.field_types(ty, name)))

@@ -28,7 +28,6 @@ from ...ir.types import (
     Type,
     is_float,
     map_type,
-    substitution,
 )
 
 if TYPE_CHECKING:
@@ -98,9 +97,7 @@ class Leaves:
 
     def fields(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
         """Return the types of the fields of a constructor of an applied data type."""
-        definition = self._store.adts[ty.name]
-        instance = substitution(definition.type_params, ty.args)
-        return tuple(instance(f) for f in definition.constructor(constructor).fields)
+        return self._store.adts[ty.name].field_types(ty, constructor)
 
     def _find(self, ty: Type) -> tuple[Type, ...]:
         match ty:

@@ -18,7 +18,7 @@ from ...ir.module import AdtDef
 from ...ir.own_sizes import has_own_sizes
 from ...ir.rewriter import stands_for
 from ...ir.traverse import Steps
-from ...ir.types import AdtType, SizeType, TupleType, Type, dim_names, substitution
+from ...ir.types import AdtType, SizeType, TupleType, Type, dim_names
 from ...operators.host.failing import fail, no_element, no_structure
 from ...operators.host.text import stop
 from .values import Known, Made, Unknown, Value, made, token
@@ -150,8 +150,7 @@ class Residual:
         known = {p.name for p in adt.type_params}
         if any(not dim_names(t) <= known for t in declared):
             return None
-        change = substitution(adt.type_params, ty.args)
-        return tuple(map(change, declared))
+        return adt.field_types(ty, constructor.name)
 
     def fitting(self, value: Value, ty: Type, code: BlockBuilder) -> Expr:
         """Return the atom of a value where one of a type is needed: a second name for it, if its

@@ -22,7 +22,6 @@ from ...ir.types import (
     Type,
     TypeVar,
     is_float,
-    substitution,
 )
 from ...operators.builder import Builder, Value
 from ..vmap.cases import match_of
@@ -109,8 +108,7 @@ class Walk:
         var = self._functions[ty] = Var(names.fresh(self._name), fn, span=span)
         definition = self._store.adts[ty.name]
         inside = Builder(span, names)
-        instance = substitution(definition.type_params, ty.args)
-        places = [tuple(map(instance, c.fields)) for c in definition.constructors]
+        places = [definition.field_types(ty, c.name) for c in definition.constructors]
 
         def case(number: int) -> Callable[[Builder, list[Value]], Value]:
             def code(inner: Builder, fields: list[Value]) -> Value:

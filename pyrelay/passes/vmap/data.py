@@ -33,7 +33,6 @@ from ...ir.types import (
     Type,
     batch_name,
     int64,
-    substitution,
 )
 from ...operators.builder import Builder, Value
 from ...operators.primitive.compare import cast, greater_equal
@@ -129,9 +128,7 @@ class Batches:
 
     def fields(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
         """Return the types of the fields of a constructor of an applied data type."""
-        definition = self._store.adts[ty.name]
-        instance = substitution(definition.type_params, ty.args)
-        return tuple(map(instance, definition.constructor(constructor).fields))
+        return self._store.adts[ty.name].field_types(ty, constructor)
 
     def has_own_tensors(self, name: str) -> bool:
         """Return whether a data type holds tensors that its type parameters do not show."""

@@ -37,7 +37,6 @@ from ...ir.types import (
     TypeHole,
     dims,
     show,
-    substitution,
     subtypes,
 )
 from ...prelude.library import LIST, OPTION, library
@@ -198,9 +197,7 @@ def typed_fields(definitions: Definitions, ty: AdtType, value: Any) -> Typed:
     if known is None or known[0].name != ty.name:
         return []
     definition, place = known
-    types = map(
-        substitution(definition.type_params, ty.args), definition.constructors[place].fields
-    )
+    types = definition.field_types(ty, definition.constructors[place].name)
     return list(zip(types, parts(value), strict=False))
 
 

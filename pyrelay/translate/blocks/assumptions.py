@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from ...diagnostics.source import NOWHERE, Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import BindPattern, Call, Clause, Expr, If, Match, Tuple, TupleGet, Var, Wildcard
 from ...ir.traverse import Steps
 from ...operators.host.text import stop
@@ -32,11 +33,12 @@ from ..names.static import static_value
 from ..program.context import Context
 from ..program.environment import Bound
 from ..source.unions import is_data_class
-from .blocks import Code
 from .conditions import class_tested, excluded_before, narrows
 
 
-def assume(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
+def assume(
+    cx: Context, test: ast.expr, message: ast.expr | None, code: BlockBuilder
+) -> Steps[None]:
     """Translate an assertion whose test narrows names."""
     match test:
         case ast.BoolOp(op=ast.And(), values=values):
@@ -70,7 +72,9 @@ def _failure(cx: Context, test: ast.expr, message: ast.expr | None) -> Steps[Exp
     return Call(stop, (words.expression(span),), {"assertion": True}, span=span)
 
 
-def _checked(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
+def _checked(
+    cx: Context, test: ast.expr, message: ast.expr | None, code: BlockBuilder
+) -> Steps[None]:
     """Check a condition that narrows no name here."""
     span = cx.span(test)
     condition = yield cx.expression(test)
@@ -84,7 +88,7 @@ def _of_class(
     wanted: Sequence[DataConstructor],
     test: ast.expr,
     message: ast.expr | None,
-    code: Code,
+    code: BlockBuilder,
 ) -> Steps[None]:
     """Check that a value is of one of some classes; if that leaves one, its fields are known."""
     entry = testable(cx, node)
@@ -117,7 +121,7 @@ def _content(
     wanted: Sequence[DataConstructor],
     test: ast.expr,
     message: ast.expr | None,
-    code: Code,
+    code: BlockBuilder,
 ) -> Steps[None]:
     """Check that an optional is a value of one of some classes, which the name then stands for."""
     entry, place, span = testable(cx, node), cx.span(node), cx.span(test)
@@ -133,7 +137,7 @@ def _content(
 
 
 def open_constructed(
-    cx: Context, target: ast.Name, value: ast.expr, made: Expr, code: Code
+    cx: Context, target: ast.Name, value: ast.expr, made: Expr, code: BlockBuilder
 ) -> None:
     """Note what a name is that has just been given a new value of one class of a union."""
     if target.id not in cx.opened:
@@ -162,7 +166,7 @@ def _class_made(cx: Context, value: ast.expr) -> type | None:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def know(cx: Context, facts: Facts, place: ast.expr, code: Code) -> None:
+def know(cx: Context, facts: Facts, place: ast.expr, code: BlockBuilder) -> None:
     """Let what is known of classes hold from here on. The fields of a name whose attributes are
     read become variables, if its class is known."""
     for path in sorted(facts, key=len):
@@ -182,7 +186,7 @@ def _open(
     found: DataConstructor,
     value: Expr,
     rest: Sequence[Clause],
-    code: Code,
+    code: BlockBuilder,
     span: Span,
 ) -> None:
     """Make variables of the fields of a value of a class; `rest` is for values of others."""
@@ -201,7 +205,7 @@ def _open(
 
 
 def _is_there(
-    cx: Context, node: ast.expr, test: ast.expr, message: ast.expr | None, code: Code
+    cx: Context, node: ast.expr, test: ast.expr, message: ast.expr | None, code: BlockBuilder
 ) -> Steps[None]:
     """Check that an optional is not None; from there on its content is known."""
     entry = testable(cx, node)

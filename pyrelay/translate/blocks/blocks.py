@@ -11,43 +11,18 @@ import ast
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import reduce
-from typing import Final, Protocol, TypeAlias, final
+from typing import Protocol, TypeAlias, final
 
 from ...dataclass import dataclass
 from ...diagnostics.catalogue.signatures import MissingReturn
 from ...diagnostics.source import Span
-from ...ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
+from ...ir.expr import Call, Constant, Expr, Tuple, Var
 from ..calls.mentions import value_of
 from ..data.data import DataConstructor
 from ..names.narrowing import Facts, Path, both, facts_of
 from ..program.context import Context
 from ..program.environment import Bound, either
 from ..source.flow import Flow
-
-
-@final
-class Code:
-    """Bindings in order; a group of recursive functions is a block of its own."""
-
-    def __init__(self) -> None:
-        self._groups: Final[list[tuple[Flavour, list[Binding]]]] = []
-
-    def bind(self, var: Var, value: Expr) -> None:
-        """Add one binding."""
-        if not self._groups or self._groups[-1][0] is Flavour.REC:
-            self._groups.append((Flavour.PURE, []))
-        self._groups[-1][1].append(Binding(var, value))
-
-    def define(self, bindings: Sequence[Binding]) -> None:
-        """Add functions that may call each other."""
-        self._groups.append((Flavour.REC, list(bindings)))
-
-    def close(self, body: Expr) -> Expr:
-        """Return the expression under all bindings."""
-        for flavour, bindings in reversed(self._groups):
-            span = bindings[0].value.span
-            body = LetBlock(tuple(bindings), body, flavour, span=span)
-        return body
 
 
 @final

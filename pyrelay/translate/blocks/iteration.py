@@ -22,6 +22,7 @@ from ...diagnostics.catalogue.captures import CapturedObject
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, If, Tuple, Var
 from ...ir.op import Op
@@ -47,7 +48,6 @@ from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context, in_turn
 from ..program.environment import Bound, Holder
 from ..source.definition import meaning
-from .blocks import Code
 
 
 @final
@@ -120,7 +120,7 @@ def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
     return Counts(iteration, Round(counter, places), params, first, steps)
 
 
-def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
+def read_iteration(cx: Context, node: ast.expr, code: BlockBuilder) -> Steps[Iteration]:
     """Return the rounds over an expression; what they need is computed once, before the loop."""
     if isinstance(node, ast.Call):
         read = _reader(cx, node)
@@ -172,7 +172,7 @@ def _is_stream(value: object) -> bool:
 
 
 def _over_stream(
-    cx: Context, node: ast.expr, description: tuple[Any, ...], code: Code
+    cx: Context, node: ast.expr, description: tuple[Any, ...], code: BlockBuilder
 ) -> Steps[Iteration]:
     span = cx.span(node)
     iterator = Var("iterator", span=span)
@@ -185,7 +185,7 @@ def _over_stream(
     )
 
 
-def _over_axis(items: Expr, span: Span, code: Code) -> Iteration:
+def _over_axis(items: Expr, span: Span, code: BlockBuilder) -> Iteration:
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
 
     def element(at: Round) -> Expr:
@@ -195,7 +195,7 @@ def _over_axis(items: Expr, span: Span, code: Code) -> Iteration:
     return Iteration(length, element)
 
 
-def _over_items(items: Expr, span: Span, code: Code) -> Iteration:
+def _over_items(items: Expr, span: Span, code: BlockBuilder) -> Iteration:
     """Return the rounds over a tensor or a list, between which inference decides."""
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
     walk = Walk(
@@ -227,7 +227,7 @@ def _nothing(cx: Context, node: ast.Call) -> Iteration:
     return Iteration(placeholder(cx.span(node)), lambda at: at.counter)
 
 
-def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _range(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     if not _arguments(cx, node, "range", 1, 3):
         return _nothing(cx, node)
     span = cx.span(node)
@@ -259,7 +259,7 @@ def _plus(left: Expr, right: Expr, span: Span) -> Expr:
     return Call(add, (again(left), right), {}, span=span)
 
 
-def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _enumerate(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     if [k.arg for k in node.keywords] == ["start"] and len(node.args) == 1:
         args = [*node.args, node.keywords[0].value]
         node = ast.copy_location(ast.Call(node.func, args, []), node)
@@ -278,7 +278,7 @@ def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     return replace(inner, element=element, counts=True)
 
 
-def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _zip(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     strict = False
     if [k.arg for k in node.keywords] == ["strict"]:
         strict = bool(static_argument(cx, node.keywords[0].value, "`strict`", "`True` or `False`"))
@@ -340,7 +340,7 @@ def _all_next(parts: Sequence[Iteration], at: Round, span: Span) -> Expr:
     return found
 
 
-def _map(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _map(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     """Return the rounds over `map(f, xs, ...)`: the function called with the elements."""
     if not _arguments(cx, node, "map", 2, None):
         return _nothing(cx, node)
@@ -358,7 +358,7 @@ def _map(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     return replace(inner, element=element)
 
 
-def _pairwise(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _pairwise(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     """Return the rounds over `itertools.pairwise(xs)`: `zip(xs, xs[1:])`."""
     if not _arguments(cx, node, "pairwise", 1, 1):
         return _nothing(cx, node)
@@ -377,7 +377,7 @@ def _pairwise(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     return (yield _zip(cx, zipped, code))
 
 
-def _filter(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _filter(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     """Return the rounds over `filter(f, xs)`: the elements for which the function holds; of None
     those that are true themselves."""
     if not _arguments(cx, node, "filter", 2, 2):
@@ -419,7 +419,7 @@ def as_function(cx: Context, node: ast.expr) -> ast.expr:
     return made
 
 
-def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+def _reversed(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[Iteration]:
     if not _arguments(cx, node, "reversed", 1, 1):
         return _nothing(cx, node)
     span = cx.span(node)
@@ -442,7 +442,7 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
         made = inner.element(Round(place, at.places))
         if made is place:
             return back
-        inside = Code()
+        inside = BlockBuilder()
         inside.bind(place, back)
         return inside.close(made)
 
@@ -461,7 +461,7 @@ def _is_counted(cx: Context, node: ast.expr) -> bool:
     return is_tensor or entry.stream is not None
 
 
-Reader: TypeAlias = Callable[[Context, ast.Call, Code], Steps[Iteration]]
+Reader: TypeAlias = Callable[[Context, ast.Call, BlockBuilder], Steps[Iteration]]
 
 
 def _reader(cx: Context, node: ast.Call) -> Reader | None:

@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.lists import SharedList
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Call, Constructor, Expr, GlobalVar, Var
 from ...ir.traverse import Steps
-from ...ir.types import AdtType, Type
-from ...prelude.library import LIST, qualified
+from ...ir.types import UNKNOWN, AdtType, Type
+from ...prelude.library import LIST, element_of, qualified
 from ..names.alias_check import (
     ELSEWHERE,
     is_fresh,
@@ -32,8 +33,7 @@ from ..program.context import Context
 from ..program.environment import Bound, Holder
 from ..source.flow import Nested, assigned_in, captures, changed_list, locals_of, statements_in
 from ..source.syntax import parameter_nodes
-from .blocks import Code
-from .optional_parts import element_of, element_type, has_optionals, inner_displays
+from .optional_parts import element_type, has_optionals, inner_displays
 
 
 def empty(span: Span) -> Expr:
@@ -51,7 +51,7 @@ def turned(xs: Expr, span: Span) -> Expr:
     return Call(GlobalVar(qualified("rev"), span=span), (xs,), span=span)
 
 
-def empty_of(element: Type, span: Span, code: Code) -> Expr:
+def empty_of(element: Type, span: Span, code: BlockBuilder) -> Expr:
     """Return the list without elements to put elements in front of, which are, or hold, optionals
     if what is known of their type says so."""
     if not has_optionals(element):
@@ -127,7 +127,7 @@ def grown_inside(
     return {n: ty for n, ty in around.items() if n not in hidden} | own
 
 
-def enter_grown(cx: Context, node: ast.FunctionDef, code: Code) -> None:
+def enter_grown(cx: Context, node: ast.FunctionDef, code: BlockBuilder) -> None:
     """Bind the parameters of a function whose lists it changes after it has assigned to them."""
     args = node.args
     for arg in parameter_nodes(args):
@@ -150,7 +150,7 @@ def grown_value(cx: Context, node: ast.expr) -> Expr | None:
 
 
 def assign_grown(
-    cx: Context, target: ast.Name, value: ast.expr, code: Code, ty: Type | None = None
+    cx: Context, target: ast.Name, value: ast.expr, code: BlockBuilder, ty: Type | None = None
 ) -> Steps[None]:
     """Translate `xs = value` for a grown name, perhaps annotated with a type."""
     expr = yield grown_list(cx, target, value, code, ty)
@@ -158,18 +158,18 @@ def assign_grown(
 
 
 def grown_list(
-    cx: Context, target: ast.Name, value: ast.expr, code: Code, ty: Type | None = None
+    cx: Context, target: ast.Name, value: ast.expr, code: BlockBuilder, ty: Type | None = None
 ) -> Steps[Expr]:
     """Translate the list that a grown name gets, the other way round."""
     if not isinstance(value, ast.List) or has_starred(value):
         return turned((yield cx.expression(value)), cx.span(target))
-    element = cx.grown[target.id] if ty is None else element_of(ty)
+    element = cx.grown[target.id] if ty is None else element_of(ty) or UNKNOWN
     cx.displays.update(inner_displays(value.elts, element))
     elements = yield cx.expressions(value.elts)
     return chain(elements, empty_of(element, cx.span(value), code), cx.span(value))
 
 
-def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
+def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: BlockBuilder) -> Steps[None]:
     """Translate `xs += value` for a name that is appended to."""
     span, old = cx.span(target), grown_value(cx, target)
     assert old is not None
@@ -185,7 +185,12 @@ def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
 
 
 def bind_grown(
-    cx: Context, target: ast.Name, value: ast.expr, expr: Expr, code: Code, ty: Type | None = None
+    cx: Context,
+    target: ast.Name,
+    value: ast.expr,
+    expr: Expr,
+    code: BlockBuilder,
+    ty: Type | None = None,
 ) -> None:
     """Bind a grown name to a list, written as `value`, that is already the other way round."""
     span, elements = cx.span(target), cx.grown[target.id]

@@ -10,6 +10,7 @@ from ...dataclass import dataclass
 from ...diagnostics.catalogue.lists import SharedParts
 from ...diagnostics.catalogue.names import OuterAssignment
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Expr, Var
 from ...ir.traverse import Steps
 from ..names.alias_check import is_grown, shows_list
@@ -18,7 +19,6 @@ from ..names.own_parts import holder_of_parts, holder_of_tensor, may_extend
 from ..program.context import Context
 from ..program.environment import Bound, Holder
 from ..source.flow import root_of
-from .blocks import Code
 from .list_append import hold_elements, turned
 from .subscripts import Subscript, copied, fixed, item, read_place, replaced
 
@@ -55,7 +55,7 @@ class NestedItem:
         """Return the item as it is."""
         return self.levels[-1].item()
 
-    def bind(self, cx: Context, new: Expr, code: Code) -> None:
+    def bind(self, cx: Context, new: Expr, code: BlockBuilder) -> None:
         """Bind the name to a copy of its value in which the item is replaced."""
         for level in reversed(self.levels):
             new = level.replaced(new)
@@ -70,7 +70,7 @@ def is_nested(target: ast.Subscript) -> bool:
     return isinstance(target.value, ast.Subscript)
 
 
-def nested_item(cx: Context, target: ast.Subscript, code: Code) -> Steps[NestedItem | None]:
+def nested_item(cx: Context, target: ast.Subscript, code: BlockBuilder) -> Steps[NestedItem | None]:
     """Return the item that a target is; None when it may not be assigned, which is reported."""
     chain = _chain(target)
     name = chain[0].value

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from ...ir.dims import Dim
 from ...ir.types import UNKNOWN, AdtType, TupleType, Type, subtypes
-from ...prelude.library import LIST, OPTION
+from ...prelude.library import LIST, OPTION, inner_of
 from ..source.syntax import is_none
 
 
@@ -29,25 +29,13 @@ def element_type(elements: Sequence[ast.expr]) -> Type:
 
 def has_optionals(ty: Type) -> bool:
     """Return whether a type mentions optionals."""
-    return any(isinstance(part, AdtType) and part.name == OPTION for part in subtypes(ty))
-
-
-def element_of(ty: Type) -> Type:
-    """Return the type of the elements of a list; unknown for any other type."""
-    match ty:
-        case AdtType(name=name, args=(element,)) if name == LIST and not isinstance(element, Dim):
-            return element
-        case _:
-            return UNKNOWN
+    return any(inner_of(part) is not None for part in subtypes(ty))
 
 
 def inner_displays(elements: Sequence[ast.expr], ty: Type) -> Iterator[tuple[ast.expr, Type]]:
     """Return the lists that are written out among the elements, and in tuples among them, each with
     the type of its own elements."""
-    if isinstance(ty, AdtType) and ty.name == OPTION:
-        (inner,) = ty.args
-        assert not isinstance(inner, Dim)
-        ty = inner
+    ty = inner_of(ty) or ty
     for element in elements:
         match element, ty:
             case ast.List() | ast.ListComp(), AdtType(args=(own,)) if not isinstance(own, Dim):

@@ -8,6 +8,7 @@ from typing import Any, Final, final
 
 from ...dataclass import dataclass
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, Tuple
 from ...ir.op import Op
@@ -22,7 +23,6 @@ from ..names.static import static_value
 from ..program.context import Context
 from ..source.scope import is_plain
 from ..source.syntax import is_none
-from .blocks import Code
 from .list_append import grown_value
 
 
@@ -86,7 +86,7 @@ def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
     found = bind_arguments(cx, node, _SET_AT)
     if found is None:
         return placeholder(cx.span(node))
-    code = Code()
+    code = BlockBuilder()
     given: dict[str, Expr] = {}
     place = Subscript((), ())
     for name, argument in found.items():
@@ -98,7 +98,7 @@ def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
     return code.close(replaced(given["input"], place, given["value"], cx.span(node), inside))
 
 
-def fixed(place: Subscript, code: Code) -> Subscript:
+def fixed(place: Subscript, code: BlockBuilder) -> Subscript:
     """Return a place whose indices and bounds are computed once."""
     indices = tuple(atom(i, "index", code.bind) for i in place.indices)
     spec = tuple(

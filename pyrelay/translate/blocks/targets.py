@@ -9,6 +9,7 @@ from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.lists import SharedList
 from ...diagnostics.catalogue.names import OuterAssignment, SharedItem
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Call, Expr, RefWrite, Tuple, TupleGet, Var
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, TupleType
@@ -20,14 +21,13 @@ from ..names.static import static_meaning
 from ..program.context import Context
 from ..program.environment import Bound
 from ..source.definition import Definition, DefinitionKind
-from .blocks import Code
 from .list_append import refuse_grown, turned
 from .nested_items import is_nested, nested_item
 from .subscripts import Subscript, first_place, is_last, item, read_place, replaced
 
 
 def bind_target(
-    cx: Context, target: ast.expr, value: Expr, code: Code, written: ast.expr | None = None
+    cx: Context, target: ast.expr, value: Expr, code: BlockBuilder, written: ast.expr | None = None
 ) -> Steps[None]:
     """Bind what a target names to a value, which is `written` where the program writes it alone."""
     span = cx.span(target)
@@ -58,7 +58,7 @@ def bind_target(
 
 
 def _bind_each(
-    cx: Context, targets: Sequence[ast.expr], value: Expr, code: Code, span: Span
+    cx: Context, targets: Sequence[ast.expr], value: Expr, code: BlockBuilder, span: Span
 ) -> Steps[None]:
     """Bind targets to the elements of a value."""
     if isinstance(value, Tuple) and len(value.fields) == len(targets):
@@ -78,7 +78,7 @@ def set_item(
     target: ast.Subscript,
     place: Subscript,
     value: Expr,
-    code: Code,
+    code: BlockBuilder,
     written: ast.expr | None,
 ) -> None:
     """Bind a name to its value with another item; `written` is the item as the program has it."""
@@ -177,7 +177,7 @@ def refuse_field(cx: Context, target: ast.Attribute) -> None:
         cx.program.report(OuterAssignment(span, ast.unparse(target)))
 
 
-def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
+def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: BlockBuilder) -> Steps[None]:
     span = cx.span(target)
     if target.attr != "value":
         refuse_field(cx, target)

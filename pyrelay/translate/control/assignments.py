@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...diagnostics.catalogue.names import OuterAssignment
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder
 from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
 from ..blocks.assumptions import open_constructed
-from ..blocks.blocks import Code
 from ..blocks.closures import note_lambdas
 from ..blocks.list_append import (
     assign_grown,
@@ -48,7 +48,7 @@ from ..source.syntax import elements_of, is_none
 from ..subset.tables import BINARY
 
 
-def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
+def assign(cx: Context, stmt: ast.Assign, code: BlockBuilder) -> Steps[None]:
     """Translate `a = b = value`."""
     if any(not isinstance(t, ast.Name) or t.id not in cx.grown for t in stmt.targets):
         hold_lists(cx, stmt.value)
@@ -69,7 +69,7 @@ def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
     note_lambdas(cx, stmt.value)
 
 
-def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
+def annotated(cx: Context, stmt: ast.AnnAssign, code: BlockBuilder) -> Steps[None]:
     """Translate `x: T = value`; the annotation is what the value must be."""
     assert stmt.value is not None
     found = cx.annotations.read(stmt.annotation, cx.span(stmt.annotation))
@@ -88,7 +88,7 @@ def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
     _note_holders(cx, stmt.target, origin(cx, stmt.value, stmt.target))
 
 
-def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> Steps[None]:
+def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: BlockBuilder) -> Steps[None]:
     match target, value:
         case ast.Name(), _:
             yield _assign_name(cx, target, value, code)
@@ -107,7 +107,7 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
                 hold_elements(cx, value, items_assigned(cx, [target]))
 
 
-def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
+def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: BlockBuilder) -> Steps[None]:
     span = cx.span(target)
     if target.id in cx.grown:
         yield assign_grown(cx, target, value, code)
@@ -197,7 +197,7 @@ def _model_of(cx: Context, value: ast.expr) -> Bound | None:
     return None if model is None else Bound(model=model, places=(created_place(cx, value),))
 
 
-def _value_for(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> Steps[Expr]:
+def _value_for(cx: Context, target: ast.expr, value: ast.expr, code: BlockBuilder) -> Steps[Expr]:
     """Translate one of several values that are assigned at once."""
     if not isinstance(target, ast.Name):
         return (yield cx.expression(value))
@@ -207,7 +207,7 @@ def _value_for(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> St
 
 
 def _assign_each(
-    cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: Code
+    cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: BlockBuilder
 ) -> Steps[None]:
     """Translate `a, b = b, a`: all values first, then the names."""
     origins = [origin(cx, v, t) for t, v in zip(targets, values, strict=True)]
@@ -246,7 +246,7 @@ def _is_element(cx: Context, target: ast.expr) -> bool:
     return is_nested(target) or root in cx.grown or root in cx.list_names
 
 
-def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
+def augmented(cx: Context, stmt: ast.AugAssign, code: BlockBuilder) -> Steps[None]:
     """Translate `x += e`, which gives `x` a new value; `x[i] += e`; `cell.value += e`."""
     op, span = BINARY[type(stmt.op)], cx.span(stmt)
     match stmt.target:

@@ -9,10 +9,11 @@ from functools import reduce
 from typing import TypeAlias
 
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Expr, Flavour, LetBlock, Var
 from ...ir.traverse import Steps
 from ..blocks.assumptions import know
-from ..blocks.blocks import Arrivals, Before, CallWith, Code, Cursor, Enclosing, Give, cursor
+from ..blocks.blocks import Arrivals, Before, CallWith, Cursor, Enclosing, Give, cursor
 from ..blocks.cases import Arm, match_cases
 from ..blocks.conditions import branch
 from ..program.context import Context
@@ -20,12 +21,12 @@ from ..program.environment import Unbound
 from ..source.flow import Branching, bodies
 from .loops import Block, bind_joined, head_span, join_function
 
-Straight: TypeAlias = Callable[[Context, Cursor | None, Code, Enclosing], Steps[None]]
+Straight: TypeAlias = Callable[[Context, Cursor | None, BlockBuilder, Enclosing], Steps[None]]
 """Translates statements that control never leaves, adding to bindings."""
 
 
 def join(
-    cx: Context, stmt: Branching, code: Code, enclosing: Enclosing, straight: Straight
+    cx: Context, stmt: Branching, code: BlockBuilder, enclosing: Enclosing, straight: Straight
 ) -> Steps[None]:
     """Translate a branch after which control goes on, and bind the names that are read later."""
     names = enclosing.flow.joined(stmt)
@@ -35,7 +36,7 @@ def join(
 
     def arm(body: Sequence[ast.stmt], end: Give) -> Arm:
         def translate() -> Steps[Expr]:
-            inside = Code()
+            inside = BlockBuilder()
             yield straight(cx, cursor(body), inside, replace(enclosing, end=end))
             cx.uses = []  # names are joined where they are assigned
             return inside.close(end.finish(cx, span))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Expr, Function, Var
 from ...ir.traverse import rewrite
 from ...operators.host.debugging import debug_line, debug_local
-from ..blocks.blocks import Code
 from ..blocks.list_append import turned
 from ..calls.mentions import value_of
 from ..program.context import Context
@@ -29,7 +29,7 @@ def source_functions(cx: Context, body: Expr) -> Expr:
     return rewrite(body, unnamed)
 
 
-def note_locals(cx: Context, code: Code, stmt: Span) -> None:
+def note_locals(cx: Context, code: BlockBuilder, stmt: Span) -> None:
     """Note the values of the names that were assigned since the last ones were noted, before or
     after a statement."""
     assigned = dict(cx.assigned)
@@ -44,7 +44,7 @@ def note_locals(cx: Context, code: Code, stmt: Span) -> None:
             code.bind(Var("_", span=span), Call(debug_local, (value,), {"name": name}, span=span))
 
 
-def note_line(cx: Context, span: Span, code: Code) -> None:
+def note_line(cx: Context, span: Span, code: BlockBuilder) -> None:
     """Note that a statement begins, after the values of the names assigned before."""
     note_locals(cx, code, span)
     if cx.program.is_debugged:

@@ -15,23 +15,14 @@ from typing import TypeAlias, final
 from ...dataclass import dataclass
 from ...diagnostics.catalogue.sites import ModelOverLoop, UnknownModel
 from ...diagnostics.source import Construct, Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN, AdtType, Type
 from ...prelude.library import OPTION
 from ..blocks.assumptions import know
-from ..blocks.blocks import (
-    Arrivals,
-    Before,
-    CallWith,
-    Code,
-    Cursor,
-    Enclosing,
-    Give,
-    LoopEnds,
-    cursor,
-)
+from ..blocks.blocks import Arrivals, Before, CallWith, Cursor, Enclosing, Give, LoopEnds, cursor
 from ..blocks.conditions import branch, inside
 from ..blocks.iteration import Counts, Iteration, counting, read_iteration
 from ..blocks.list_append import hold_elements_of
@@ -63,7 +54,9 @@ class _Head:
     initial: tuple[Expr, ...]
 
 
-def loop(cx: Context, stmt: Loop, code: Code, enclosing: Enclosing, block: Block) -> Steps[None]:
+def loop(
+    cx: Context, stmt: Loop, code: BlockBuilder, enclosing: Enclosing, block: Block
+) -> Steps[None]:
     """Translate a loop that no `return` leaves, and bind the names that are read after it."""
     head = yield _head(cx, stmt, code, enclosing)
     before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
@@ -74,14 +67,19 @@ def loop(cx: Context, stmt: Loop, code: Code, enclosing: Enclosing, block: Block
         return leave.finish(cx, head.span)
 
     function = yield _function(cx, head, replace(enclosing, end=leave), block, exit_)
-    code.define([Binding(head.function, function)])
+    code.bind_rec([Binding(head.function, function)])
     call = Call(head.function, head.initial, span=head.span)
     bind_joined(cx, leave.names, leave.arrivals, call, code, _no_round(cx, stmt))
     know(cx, leave.arrivals.agreed, _deciding(stmt), code)
 
 
 def tail_loop(
-    cx: Context, stmt: Loop, code: Code, enclosing: Enclosing, rest: Cursor | None, block: Block
+    cx: Context,
+    stmt: Loop,
+    code: BlockBuilder,
+    enclosing: Enclosing,
+    rest: Cursor | None,
+    block: Block,
 ) -> Steps[Expr]:
     """Translate a loop with a `return` inside together with all that follows it."""
     head = yield _head(cx, stmt, code, enclosing)
@@ -142,7 +140,7 @@ def join_function(
     for name, var in zip(end.names, params, strict=True):
         missing = name in end.arrivals.missing
         cx.env.set(name, why(name) if missing else end.arrivals.entry(name, var))
-    code = Code()
+    code = BlockBuilder()
     know(cx, end.arrivals.agreed, place, code)
     body = code.close((yield block(cx, rest, enclosing)))
     cx.env.undo(mark)
@@ -154,7 +152,7 @@ def bind_joined(
     names: Sequence[str],
     arrivals: Arrivals,
     value: Expr,
-    code: Code,
+    code: BlockBuilder,
     why: Callable[[str], Unbound],
 ) -> None:
     """Bind the names that a branch or loop gives, which `value` holds as they are packed."""
@@ -188,7 +186,7 @@ def head_span(cx: Context, stmt: ast.stmt) -> Span:
     return Span(span.file, span.start, span.start + len(line))
 
 
-def _head(cx: Context, stmt: Loop, code: Code, enclosing: Enclosing) -> Steps[_Head]:
+def _head(cx: Context, stmt: Loop, code: BlockBuilder, enclosing: Enclosing) -> Steps[_Head]:
     span = head_span(cx, stmt)
     counts: Counts | None = None
     kind = "while_loop"
@@ -216,7 +214,7 @@ def _function(
     again = CallWith(head.function, head.names, () if counts is None else counts.steps)
 
     def round_() -> Steps[Expr]:
-        code = Code()
+        code = BlockBuilder()
         if counts is not None and isinstance(head.stmt, ast.For):
             yield bind_target(cx, head.stmt.target, counts.iteration.element(counts.at), code)
             note_elements(cx, head.stmt.target, head.stmt.iter)

@@ -10,13 +10,14 @@ from typing import Final
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.signatures import MissingReturn
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Call, Expr, If, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
 from ...operators.host.failing import check, fail
 from ...operators.host.text import stop
 from ..blocks.assumptions import assume
-from ..blocks.blocks import Code, Copy, Cursor, Enclosing, FunctionEnd, cursor, following
+from ..blocks.blocks import Copy, Cursor, Enclosing, FunctionEnd, cursor, following
 from ..blocks.closures import local_function, note_captures
 from ..blocks.conditions import condition, narrows, never
 from ..blocks.list_append import enter_grown
@@ -39,7 +40,7 @@ from .loops import head_span, loop, tail_loop
 
 def block(cx: Context, at: Cursor | None, enclosing: Enclosing) -> Steps[Expr]:
     """Translate the statements from a place on, and what follows their end."""
-    code = Code()
+    code = BlockBuilder()
     span = enclosing.place
     while at is not None:
         at = _unfold(cx, at)
@@ -67,7 +68,9 @@ def block(cx: Context, at: Cursor | None, enclosing: Enclosing) -> Steps[Expr]:
     return code.close(enclosing.end.finish(cx, span))
 
 
-def straight(cx: Context, at: Cursor | None, code: Code, enclosing: Enclosing) -> Steps[None]:
+def straight(
+    cx: Context, at: Cursor | None, code: BlockBuilder, enclosing: Enclosing
+) -> Steps[None]:
     """Translate statements that control never leaves, adding to the bindings."""
     while at is not None:
         at = _unfold(cx, at)
@@ -84,7 +87,7 @@ def straight(cx: Context, at: Cursor | None, code: Code, enclosing: Enclosing) -
             at = following(at)
 
 
-def statement(cx: Context, stmt: ast.stmt, code: Code, enclosing: Enclosing) -> Steps[None]:
+def statement(cx: Context, stmt: ast.stmt, code: BlockBuilder, enclosing: Enclosing) -> Steps[None]:
     """Translate one statement after which control goes on."""
     match stmt:
         case ast.If() | ast.Match():
@@ -243,7 +246,7 @@ def _raise(cx: Context, stmt: ast.Raise) -> Steps[Expr]:
 # Nested functions.
 
 
-def _definitions(cx: Context, at: Cursor, code: Code) -> Steps[Cursor | None]:
+def _definitions(cx: Context, at: Cursor, code: BlockBuilder) -> Steps[Cursor | None]:
     """Translate a nested `def`, with those that follow it if it calls them; return the place after
     them."""
     group: list[ast.FunctionDef] = []
@@ -260,7 +263,7 @@ def _definitions(cx: Context, at: Cursor, code: Code) -> Steps[Cursor | None]:
     return after
 
 
-def _define(cx: Context, group: list[ast.FunctionDef], code: Code) -> Steps[None]:
+def _define(cx: Context, group: list[ast.FunctionDef], code: BlockBuilder) -> Steps[None]:
     variables: list[Var] = []
     for node in group:
         var = Var(node.name, span=head_span(cx, node))
@@ -280,10 +283,12 @@ def _define(cx: Context, group: list[ast.FunctionDef], code: Code) -> Steps[None
         bindings.append(Binding(var, function))
         note_captures(cx, node, var.span)
     if bindings:
-        code.define(bindings)
+        code.bind_rec(bindings)
 
 
-def _local_signature(cx: Context, node: ast.FunctionDef, code: Code) -> Steps[LocalFunction]:
+def _local_signature(
+    cx: Context, node: ast.FunctionDef, code: BlockBuilder
+) -> Steps[LocalFunction]:
     args = node.args
     positional = [*args.posonlyargs, *args.args]
     defaults: dict[str, Expr] = {}
@@ -306,7 +311,7 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
         returns = cx.span(node.returns)
     end = FunctionEnd(node.name, returns)
     enclosing = Enclosing(flow, node.name, returns, end, head_span(cx, node))
-    code = Code()
+    code = BlockBuilder()
     around = cx.node, cx.lists, cx.list_names
     lists = only_lists(cx, node)
     cx.node, cx.lists, cx.list_names = node, lists, lists | list_names(node.body)
@@ -335,7 +340,7 @@ def returns_value(node: ast.FunctionDef) -> ast.Return | None:
 # Simple statements.
 
 
-def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
+def _expression(cx: Context, stmt: ast.Expr, code: BlockBuilder) -> Steps[None]:
     if isinstance(stmt.value, ast.Constant):
         return  # a docstring, or a value that goes nowhere
     if isinstance(stmt.value, ast.Call) and is_change(cx, stmt.value):
@@ -344,7 +349,7 @@ def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
     code.bind(Var("_", span=cx.span(stmt)), (yield cx.expression(stmt.value)))
 
 
-def _assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
+def _assign(cx: Context, stmt: ast.Assign, code: BlockBuilder) -> Steps[None]:
     """Translate an assignment; `x = xs.pop()` changes the list of `xs` as well."""
     target, value = stmt.targets[0], stmt.value
     if isinstance(value, ast.Call) and isinstance(target, ast.Name) and takes_element(cx, value):
@@ -353,7 +358,7 @@ def _assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
         yield assign(cx, stmt, code)
 
 
-def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
+def _assert(cx: Context, stmt: ast.Assert, code: BlockBuilder) -> Steps[None]:
     if narrows(cx, stmt.test):
         yield assume(cx, stmt.test, stmt.msg, code)
         return
@@ -369,7 +374,7 @@ def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
     code.bind(Var("_", span=span), checked)
 
 
-def _annotation(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
+def _annotation(cx: Context, stmt: ast.AnnAssign, code: BlockBuilder) -> Steps[None]:
     if stmt.value is not None:
         yield annotated(cx, stmt, code)
 

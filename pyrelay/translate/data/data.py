@@ -43,7 +43,7 @@ from ...ir.types import (
     subtypes,
 )
 from ...operators.host.stream import STREAM_DATA
-from ...prelude.library import OPTION
+from ...prelude.library import OPTION, inner_of
 from ...prelude.names import CONSTRUCTORS
 from ..source.residual import Made
 from ..source.scope import MISSING, Guard
@@ -438,8 +438,7 @@ class DataTypes:
 
 def option(inner: Type) -> Type:
     """Return the prelude's optional of a type; of an optional it is that optional itself."""
-    is_optional = isinstance(inner, AdtType) and inner.name == OPTION
-    return inner if is_optional else AdtType(OPTION, (inner,))
+    return AdtType(OPTION, (inner,)) if inner_of(inner) is None else inner
 
 
 def _check(union: Union) -> None:

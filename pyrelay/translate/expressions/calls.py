@@ -16,6 +16,7 @@ from ...diagnostics.catalogue.names import UnknownAttribute
 from ...diagnostics.catalogue.signatures import BadValue, NotStatic
 from ...diagnostics.misspelt import nearest_in
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder
 from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Var
 from ...ir.intrinsics import Intrinsic
@@ -26,9 +27,8 @@ from ...operators.composite.model import param
 from ...operators.host.sizes import dim_size, rank, shape
 from ...operators.primitive.activation import stop_gradient
 from ...operators.primitive.compare import cast
-from ...prelude.library import LIST, OPTION
+from ...prelude.library import OPTION, element_of
 from ...prelude.names import library_value
-from ..blocks.blocks import Code
 from ..blocks.conditions import is_assert_never, never
 from ..blocks.list_append import grown_value, hold_stored
 from ..calls.construction import construct_call
@@ -66,7 +66,7 @@ from .operators import operator_call
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate a call."""
     wanted, cx.wanted = cx.wanted, None
-    code = Code()
+    code = BlockBuilder()
     named = yield with_names(cx, node, code)
     if named is not node:
         return code.close((yield call(cx, named)))
@@ -461,7 +461,7 @@ def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
     ty, text = declared_type(cx, node.value), ast.unparse(node.value)
     if isinstance(ty, StrType):
         return UnknownAttribute(cx.span(node), "a string", name, None, STRINGS)
-    if isinstance(ty, AdtType) and ty.name == LIST and name in METHODS:
+    if element_of(ty) is not None and name in METHODS:
         instead = f"make a tensor of it: `relay.stack({text}).{name}()`"
         return UnknownAttribute(cx.span(node), "a list", name, None, instead)
     if name in OF_CONTAINERS:

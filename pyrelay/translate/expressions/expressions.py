@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder, placeholder
 from ...ir.expr import Binding, Call, Composite, Constant, Expr, If, Tuple, TupleGet, Var
 from ...ir.traverse import Steps, let
@@ -22,7 +23,6 @@ from ...operators.host.field import field
 from ...operators.host.sizes import rank, shape
 from ...operators.primitive import extrema, sort
 from ...operators.primitive.view import permute, transpose
-from ..blocks.blocks import Code
 from ..blocks.closures import local_function
 from ..blocks.conditions import as_value, branch, condition, decided, field_left, narrows
 from ..blocks.list_append import grown_value, turned
@@ -110,7 +110,7 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     if part is not None:
         return value_of(cx, part, node.attr, cx.span(node))
     if isinstance(node.value, ast.Subscript) and (model := known_of(cx, node.value)) is not None:
-        code = Code()
+        code = BlockBuilder()
         value = atom((yield model_value(cx, node.value)), "model", code.bind)
         named = hidden_name(cx, node.value, replace(model, atom=value))
         whole = ast.copy_location(ast.Attribute(named, node.attr), node)
@@ -311,7 +311,7 @@ def _subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
     model = known_of(cx, node)
     if model is None or model.model is None:
         return (yield _item(cx, node))
-    code = Code()
+    code = BlockBuilder()
     value = atom((yield model_value(cx, node)), "model", code.bind)
     named = hidden_name(cx, node, replace(model, atom=value))
     return code.close(model_function(cx, named.id, model.model, cx.span(node)))

@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.lists import NotGrown, SharedList
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Expr, GlobalVar, TupleGet, Var
 from ...ir.traverse import Steps
 from ...operators.host.loop import index_of
 from ...prelude.library import qualified
-from ..blocks.blocks import Code
 from ..blocks.list_append import (
     bind_grown,
     empty_of,
@@ -38,7 +38,7 @@ from ..source.rewriting import is_pop
 from .lists import as_list
 from .ordering import sorted_list
 
-Change = Callable[[Context, ast.Call, Expr, Code], Steps[Expr]]
+Change = Callable[[Context, ast.Call, Expr, BlockBuilder], Steps[Expr]]
 """Returns the new list of a change of an old one, both the other way round."""
 
 
@@ -82,7 +82,7 @@ def is_change(cx: Context, node: ast.Call) -> bool:
             return False
 
 
-def change_list(cx: Context, node: ast.Call, code: Code) -> Steps[None]:
+def change_list(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[None]:
     """Translate the statement `xs.append(x)`, or that of another change."""
     found = _changed(cx, node)
     if found is None:
@@ -104,7 +104,9 @@ def takes_element(cx: Context, node: ast.expr) -> bool:
     return isinstance(node.func, ast.Attribute) and grown_value(cx, node.func.value) is not None
 
 
-def assign_popped(cx: Context, target: ast.Name, value: ast.Call, code: Code) -> Steps[None]:
+def assign_popped(
+    cx: Context, target: ast.Name, value: ast.Call, code: BlockBuilder
+) -> Steps[None]:
     """Translate `x = xs.pop()`, which gives `xs` the rest of its list."""
     span = cx.span(target)
     found = _changed(cx, value)
@@ -169,7 +171,7 @@ def _not_grown(cx: Context, owner: ast.expr, span: Span, done: str) -> NotGrown:
     return NotGrown(span, text, why, instead, done)
 
 
-def _bind(cx: Context, name: str, new: Expr, span: Span, code: Code) -> None:
+def _bind(cx: Context, name: str, new: Expr, span: Span, code: BlockBuilder) -> None:
     var = Var(name, span=span)
     code.bind(var, new)
     cx.bind(name, Bound(atom=var), span)
@@ -188,41 +190,41 @@ def _elements(cx: Context, name: str, written: Sequence[ast.expr]) -> Steps[Expr
     return element
 
 
-def _append(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _append(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     element = yield _elements(cx, _name(node), node.args)
     return longer(element, old, cx.span(node))
 
 
-def _insert(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _insert(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     span = cx.span(node)
     place = atom((yield cx.expression(node.args[0])), "place", code.bind)
     element = yield _elements(cx, _name(node), node.args)
     return turned(_prelude("insert", span, turned(old, span), place, element), span)
 
 
-def _extend(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _extend(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     span = cx.span(node)
     items = yield as_list(cx, node.args[0])
     hold_added(cx, node.args[0])
     return _prelude("rev_onto", span, items, old)
 
 
-def _clear(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _clear(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     yield from ()
     return empty_of(cx.grown[_name(node)], cx.span(node), code)
 
 
-def _reverse(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _reverse(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     yield from ()
     return turned(old, cx.span(node))
 
 
-def _sort(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _sort(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     span = cx.span(node)
     return turned((yield sorted_list(cx, node, turned(old, span))), span)
 
 
-def _remove(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _remove(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     span = cx.span(node)
     items = atom(turned(old, span), "items", code.bind)
     place = Call(index_of, (items, (yield cx.expression(node.args[0]))), {}, span=span)
@@ -240,7 +242,7 @@ _CHANGES: Final[dict[str, Change]] = {
 }
 
 
-def _take(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
+def _take(cx: Context, node: ast.Call, old: Expr, code: BlockBuilder) -> Steps[Expr]:
     """Bind the rest of a list to its name, and return the element that is taken out."""
     span, name = cx.span(node), _name(node)
     if not node.args:  # the last element is in front

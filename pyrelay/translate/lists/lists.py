@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ...diagnostics.source import Construct
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import (
     Binding,
     Call,
@@ -22,7 +23,6 @@ from ...ir.expr import (
 from ...ir.traverse import Steps
 from ...ir.types import UNKNOWN
 from ...prelude.library import qualified
-from ..blocks.blocks import Code
 from ..blocks.conditions import Continue, branch, condition
 from ..blocks.iteration import counting, read_iteration
 from ..blocks.list_append import empty_of, longer, turned
@@ -45,7 +45,7 @@ def display(cx: Context, node: ast.List) -> Steps[Expr]:
     else:
         elements = yield in_turn(model_value(cx, content(e)) for e in node.elts)
     span = span.using(cx.uses)
-    code = Code()
+    code = BlockBuilder()
     found = empty_of(own, span, code)
     for element, written in zip(reversed(elements), reversed(node.elts), strict=True):
         if isinstance(written, ast.Starred):
@@ -64,7 +64,7 @@ def content(node: ast.expr) -> ast.expr:
 
 def comprehension(cx: Context, node: ast.ListComp | ast.GeneratorExp) -> Steps[Expr]:
     """Translate `[e for x in xs if c]`."""
-    span, code = cx.span(node), Code()
+    span, code = cx.span(node), BlockBuilder()
     end = empty_of(cx.displays.pop(node, UNKNOWN), span, code)
     return code.close(turned((yield _collected(cx, node, node.generators, end)), span))
 
@@ -160,7 +160,7 @@ def _loop(
     """Return a loop of a comprehension that carries values; `end` is its value after the last
     round, in terms of them."""
     span = cx.span(first.iter)
-    around, inside = Code(), Code()
+    around, inside = BlockBuilder(), BlockBuilder()
     counts = counting((yield read_iteration(cx, first.iter, around)), cx.span(first.target), span)
     mark, rounds = cx.env.mark(), cx.rounds
     cx.rounds = {**rounds, **dict.fromkeys(names_of(first.target), span)}

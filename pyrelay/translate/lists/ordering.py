@@ -9,6 +9,7 @@ from typing import Literal
 
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import placeholder
 from ...ir.expr import Call, Constant, Expr, Function, GlobalVar, If, Var
 from ...ir.traverse import Steps
@@ -16,7 +17,6 @@ from ...operators.host.loop import is_before
 from ...operators.host.sizes import dim_size
 from ...operators.primitive.compare import less
 from ...prelude.library import qualified
-from ..blocks.blocks import Code
 from ..blocks.iteration import as_function
 from ..names.atoms import again, atom
 from ..names.static import static_value
@@ -37,7 +37,7 @@ def sorted_call(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 def sorted_list(cx: Context, node: ast.Call, items: Expr) -> Steps[Expr]:
     """Return a list sorted as the keyword arguments of a call say."""
-    span, code = cx.span(node), Code()
+    span, code = cx.span(node), BlockBuilder()
     given = {k.arg: k.value for k in node.keywords if k.arg is not None}
     items = atom(items, "items", code.bind)
     key = yield _key(cx, given, span, code)
@@ -61,7 +61,7 @@ def _sorted(items: Expr, key: Expr | None, span: Span, *, is_reversed: bool) -> 
 
 def extreme_call(cx: Context, node: ast.Call, name: Extreme) -> Steps[Expr]:
     """Translate `min` or `max` with `key` or `default`; of equal elements it is the first."""
-    span, code = cx.span(node), Code()
+    span, code = cx.span(node), BlockBuilder()
     given = {k.arg: k.value for k in node.keywords if k.arg is not None}
     if not node.args or not given.keys() <= {"key", "default"}:
         text = f"{name}(iterable, *, key=None, default=...) or {name}(a, b, ..., key=None)"
@@ -88,7 +88,9 @@ def _candidates(cx: Context, node: ast.Call) -> Steps[Expr]:
     return (yield cx.expression(display))
 
 
-def _key(cx: Context, given: Mapping[str, ast.expr], span: Span, code: Code) -> Steps[Expr | None]:
+def _key(
+    cx: Context, given: Mapping[str, ast.expr], span: Span, code: BlockBuilder
+) -> Steps[Expr | None]:
     """Translate `key`; a function of Python's own, such as `len`, is called in a lambda."""
     node = given.get("key")
     if node is None or is_none(node):

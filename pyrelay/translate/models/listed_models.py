@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Expr
 from ...ir.traverse import Steps
-from ..blocks.blocks import Code
 from ..blocks.subscripts import item, read_place
 from ..calls.passed_models import known_of
 from ..names.atoms import atom
@@ -28,7 +28,7 @@ def model_value(cx: Context, node: ast.expr) -> Steps[Expr]:
     return (yield cx.expression(node))
 
 
-def with_names(cx: Context, node: ast.Call, code: Code) -> Steps[ast.Call]:
+def with_names(cx: Context, node: ast.Call, code: BlockBuilder) -> Steps[ast.Call]:
     """Return a call with names in place of the models that it takes out of lists."""
     named: dict[str, ast.expr] = {}
 

@@ -12,6 +12,7 @@ from typing import Final, assert_never
 
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
+from ...ir.block_builder import BlockBuilder
 from ...ir.constant import placeholder
 from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, Var
@@ -23,7 +24,6 @@ from ...operators.primitive.arithmetic import add
 from ...operators.primitive.create import zeros, zeros_like
 from ...operators.primitive.index import index
 from ...operators.primitive.join import stack
-from ..blocks.blocks import Code
 from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import optimizer_named
 from ..calls.functions import model_field
@@ -126,7 +126,7 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 def _update_each(cx: Context, node: ast.Call, bound: Mapping[str, ast.expr]) -> Steps[Expr]:
     """Translate an update of a list of models: of each by its gradient."""
-    code, keywords = Code(), list[ast.keyword]()
+    code, keywords = BlockBuilder(), list[ast.keyword]()
     if "lr" in bound:
         rate = atom((yield cx.expression(bound["lr"])), "lr", code.bind)
         keywords.append(ast.keyword("lr", hidden_name(cx, bound["lr"], Bound(atom=rate))))
@@ -279,7 +279,7 @@ def fresh_memory(
     return Tuple((*start, Tuple(moments, span=span)), span=span)
 
 
-def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
+def renew(cx: Context, optimizer: OptimizerUse, code: BlockBuilder, span: Span) -> None:
     """Let an optimiser that is made here forget all models: each that it updates and that is older
     starts anew."""
     seen: dict[Expr, None] = {}

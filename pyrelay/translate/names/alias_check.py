@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple, final
 
 from ...ir.expr import Var
 from ...ir.traverse import run
-from ...ir.types import AdtType
-from ...prelude.library import LIST
+from ...prelude.library import element_of
 from ..program.context import Context
 from ..program.environment import Bound, Holder
 from ..source.flow import (
@@ -107,7 +106,7 @@ def _takes_list(cx: Context, name: str) -> bool:
     """Return whether a parameter is annotated as a list."""
     entry = cx.env.find(name)
     ty = entry.atom.ty if isinstance(entry, Bound) and isinstance(entry.atom, Var) else None
-    return isinstance(ty, AdtType) and ty.name == LIST
+    return element_of(ty) is not None
 
 
 @final

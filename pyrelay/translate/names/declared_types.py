@@ -7,7 +7,7 @@ import ast
 from ...ir.expr import Var
 from ...ir.module import AdtDef
 from ...ir.types import AdtType, TupleType, Type, TypeVar, dims, subtypes
-from ...prelude.library import OPTION
+from ...prelude.library import inner_of
 from ..data.data import DataConstructor
 from ..program.context import Context
 from ..program.environment import Bound
@@ -22,7 +22,7 @@ def may_be_none(cx: Context, node: ast.expr) -> bool:
 
 def is_optional(ty: Type | None) -> bool:
     """Return whether a type is that of optionals."""
-    return isinstance(ty, AdtType) and ty.name == OPTION
+    return inner_of(ty) is not None
 
 
 def declared_type(cx: Context, node: ast.expr) -> Type | None:
