@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from types import ModuleType
@@ -26,7 +27,6 @@ from ..ir.module import Attribute, Module
 from ..ir.op import Op
 from ..operators.table import BY_NAME
 from .json_fields import check_fields
-from .json_places import node_place, syntax_place
 
 T = TypeVar("T")
 Json: TypeAlias = Any
@@ -298,3 +298,54 @@ class _Decoder:
                 return self._operators[content]
             case _:
                 raise ValueError(f"`{kind}` is no kind of value")
+
+
+_DECODER: Final = json.JSONDecoder()
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+
+
+def syntax_place(file: SourceFile, error: ValueError | RecursionError) -> Span:
+    """Return the place where a text stops being JSON."""
+    at = error.pos if isinstance(error, json.JSONDecodeError) else 0
+    return Span(file, at, min(at + 1, len(file.text)))
+
+
+def node_place(file: SourceFile, index: int) -> Span:
+    """Return the place of a node of a document, or its beginning if there is no such node."""
+    text = file.text
+    nodes = next((at for key, at in _members(text) if key == "nodes"), len(text))
+    if text[nodes : nodes + 1] == "[":
+        for number, (start, end) in enumerate(_elements(text, nodes)):
+            if number == index:
+                return Span(file, start, end)
+    return Span(file, 0, min(1, len(text)))
+
+
+def _members(text: str) -> Iterator[tuple[Any, int]]:
+    """Return the keys of the object that a text is, with the places of their values."""
+    at = _skip(text, 0)
+    while text[at : at + 1] in ("{", ","):
+        at = _skip(text, at + 1)
+        if text[at : at + 1] == "}":
+            return
+        key, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)
+        yield key, at
+        at = _skip(text, _DECODER.raw_decode(text, at)[1])
+
+
+def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """Return the places of the elements of the array that begins at a place."""
+    while text[at : at + 1] in ("[", ","):
+        start = _skip(text, at + 1)
+        if text[start : start + 1] == "]":
+            return
+        at = _DECODER.raw_decode(text, start)[1]
+        yield start, at
+        at = _skip(text, at)
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    assert found is not None
+    return found.end()

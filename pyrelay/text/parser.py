@@ -4,18 +4,21 @@ Beyond the printer's output the parser takes comments (`// ...`, `/* ... */`), i
 comparisons (`%n - 1 < 3`), `e1; e2` for a value that is thrown away, nested calls, omitted operands
 and `grad(@f)`. The grammar is `grammar.lark`; lark builds a tree without recursion, and `text/`
 turns it into IR. Mistakes are `CheckError`s at their place in the text.
+
+Expressions may nest as deep as memory lasts; types and patterns are walked by plain recursion, here
+and in every pass, so their depth has a limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Any, Final, TypeAlias, final
 
 from lark import Lark, Token, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from ..diagnostics.catalogue.text import UnexpectedText
+from ..diagnostics.catalogue.text import BadLiteral, NestedTooDeep, UnexpectedText
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
 from ..garbage import uncollected
@@ -27,8 +30,6 @@ from ..operators.table import BY_NAME
 from ..relay05.imported import Imported
 from ..relay05.table import SUPPORTED
 from .dialect import RELAY, Dialect, dialect_of
-from .limits import check_limits
-from .positioned import PositionedLark
 from .reader.alone import as_module
 from .reader.context import Syntax, TextContext
 from .reader.metadata import Metadata
@@ -193,3 +194,80 @@ def _named(terminals: set[str], parser: Lark) -> tuple[str, ...]:
         known = _WORDS.get(terminal)
         names.add(f"`{patterns[terminal].value}`" if known is None else known)
     return tuple(sorted(names - {""}))
+
+
+DEEPEST: Final = 100
+"""How deep types, attributes and patterns may nest."""
+LONGEST: Final = 1000
+"""How many characters a number may have."""
+
+_TERMS: Final = frozenset(
+    ("of", "called", "ref_type", "fn_type", "term_tuple", "term_group", "term_list", "arithmetic")
+)
+_PATTERNS: Final = frozenset(
+    ("tuple_pattern", "pattern_group", "constructor_pattern", "as_pattern")
+)
+_NESTING: Final = _TERMS | _PATTERNS
+_BETWEEN: Final = frozenset(("terms", "patterns", "attribute"))
+_NUMBERS: Final = frozenset(("NUMBER", "PROJECTION", "HOLE", "SPAN"))
+
+
+def check_limits(place: TextContext, tree: Syntax) -> None:
+    """Stop at what exceeds a limit. Raises CheckError."""
+    pending: list[tuple[Syntax, int]] = [(tree, 0)]
+    while pending:
+        node, depth = pending.pop()
+        if node.data in _NESTING:
+            depth += 1
+            if depth > DEEPEST:
+                raise CheckError(NestedTooDeep(place.of(node), DEEPEST))
+        elif node.data not in _BETWEEN:
+            depth = 0
+        for child in node.children:
+            if not isinstance(child, Token):
+                if child is not None:
+                    pending.append((child, depth))
+            elif len(child) > LONGEST and child.type in _NUMBERS:
+                why = f"a number has at most {LONGEST} characters"
+                raise CheckError(BadLiteral(place.of(child), f"{child[:8]}...", why))
+
+
+Build: TypeAlias = "Callable[[list[Any]], Any]"
+"""From what the parts of a rule became to what the rule becomes."""
+
+
+@final
+class PositionedLark(Lark):
+    """A parser whose trees have `meta.start_pos` and `meta.end_pos`."""
+
+    def _prepare_callbacks(self) -> None:
+        super()._prepare_callbacks()
+        words = {terminal.name for terminal in self.terminals}
+        for rule, build in self._callbacks.items():
+            if rule not in words:
+                self._callbacks[rule] = _positioned(build)
+
+
+def _positioned(build: Build) -> Build:
+    """Return a callback that builds the same tree, with its place in the text."""
+
+    def positioned(parts: list[Any]) -> Any:
+        made = build(parts)
+        if isinstance(made, Tree) and made.meta.empty:
+            first, last = _position(parts), _position(reversed(parts))
+            if first is not None and last is not None:
+                made.meta.start_pos, made.meta.end_pos = first.start_pos, last.end_pos
+                made.meta.empty = False
+        return made
+
+    return positioned
+
+
+def _position(parts: Iterable[Any]) -> Any:
+    """Return the first part that has words, or its meta data: both have positions."""
+    for part in parts:
+        if isinstance(part, Token):
+            return part
+        if isinstance(part, Tree) and not part.meta.empty:
+            return part.meta
+    return None

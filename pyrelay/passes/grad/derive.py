@@ -27,13 +27,12 @@ from .finish import kept_residuals, one_or_tuple, settle
 from .forward import Forward
 from .instances import Instance
 from .layout import ResidualLayout
-from .mapped_rules import completed
 from .recomputation import Recomputation, obstacle
 from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
 from .reverse import Sweep
 from .saved_values import Collector
-from .user_rules import RuledDerivation, transposed_rule
+from .user_rules import RuledDerivation, completed, transposed_rule
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem

@@ -2,19 +2,36 @@
 
 What a ruled function captures has no cotangent, so it is a mistake if it is varied. The cotangent
 of its result is made in the user's own types, and so are those that the backward rule returns.
+
+The pullback of a mapped function is a map too: it takes each element's cotangent to that of its
+arguments. The forward function saves the arguments, and the backward function maps one that
+computes the function again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import Differentiation, Expr, GlobalVar, Transform, Var, function_type, type_of
+from ...ir.expr import (
+    Batching,
+    Differentiation,
+    Expr,
+    Function,
+    GlobalVar,
+    Rule,
+    Transform,
+    Var,
+    function_type,
+    type_of,
+)
 from ...ir.names import Names
-from ...ir.types import TensorType, TupleType, Type, as_arguments
+from ...ir.types import FnType, TensorType, TupleType, Type, as_arguments
 from ...operators.builder import Builder, Value
 from ..deriving.copying import Copier
 from ..deriving.cotangents.masks import bits
+from ..deriving.deriver import Wanted
 from ..deriving.tangent_rules import captured_is_varied
 
 if TYPE_CHECKING:
@@ -157,3 +174,50 @@ def _has_data(ty: Type) -> bool:
     if isinstance(ty, TupleType):
         return any(map(_has_data, ty.fields))
     return not isinstance(ty, TensorType)
+
+
+def completed(space: Workspace, name: str, rule: Transform, varied: tuple[int, ...]) -> Transform:
+    """Return the rule of a ruled function that maps, with its forward and its backward function;
+    `varied` has the parameters that cotangents are wanted of."""
+    function = space.store.functions[name]
+    assert isinstance(function.ty, FnType)
+    assert isinstance(rule.options, Differentiation)
+    options = replace(rule.options, wrt=varied, single=False)
+    fwd = _forward(space, name, function)
+    bwd = _backward(space, function, space.mapped[name], varied)
+    rules = tuple(GlobalVar(n, space.store.functions[n].ty, span=rule.span) for n in (fwd, bwd))
+    return replace(rule, options=options, rules=rules)
+
+
+def _forward(space: Workspace, name: str, function: Function) -> str:
+    """Define the function that returns the value and the arguments. It calls the ruled function,
+    since it may be differentiated once more."""
+    builder = Builder(function.span, Names())
+    params = tuple(map(Copier(builder.names).fresh, function.params))
+    args = [builder.value(p) for p in params]
+    assert isinstance(function.ty, FnType)
+    type_args = as_arguments(function.type_params)
+    value = builder.apply(name, args, function.ty.result, type_args)
+    whole = builder.tuple((value, builder.tuple(args)))
+    hint = f"{function.name}_fwd"
+    return space.store.define(hint, function, params, builder.block(whole), function.span)
+
+
+def _backward(space: Workspace, function: Function, wanted: Wanted, wrt: tuple[int, ...]) -> str:
+    """Define the function from the arguments and a cotangent of the value to cotangents."""
+    builder = Builder(function.span, Names())
+    assert isinstance(function.ty, FnType)
+    assert isinstance(wanted.options, Batching)
+    saved = Var(builder.names.fresh("saved"), TupleType(function.ty.params), span=function.span)
+    g = Var(builder.names.fresh("g"), function.ty.result, span=function.span)
+    makers = space.makers
+    assert makers is not None
+    pulled = makers.pulled(wanted.function, wrt)
+    axes = (*wanted.options.axes(len(function.params)), 0)
+    mapped = makers.mapped(Wanted(Rule.VMAP, pulled, 0, Batching(axes, 0)))
+    args = [builder.value(saved)[i] for i in range(len(function.params))]
+    result = TupleType(tuple(function.ty.params[i] for i in wrt))
+    type_args = as_arguments(function.type_params)
+    whole = builder.apply(mapped, (*args, builder.value(g)), result, type_args)
+    hint, body = f"{function.name}_bwd", builder.block(whole)
+    return space.store.define(hint, function, (saved, g), body, function.span)

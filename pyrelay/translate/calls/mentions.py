@@ -32,7 +32,6 @@ from ...operators.host.sizes import size
 from ...operators.primitive.compare import equal
 from ...prelude.names import library_value
 from ..names.atoms import again
-from ..names.residuals import residual_mention
 from ..program.context import Context, in_turn
 from ..program.derived import derived_signature
 from ..program.environment import Bound, Static
@@ -44,6 +43,7 @@ from ..source.scope import MISSING, is_data, is_frozen
 from ..source.unions import is_data_class
 from .library import library_mention
 from .passed_models import passed_operands
+from .residual_calls import residual_mention
 
 T = TypeVar("T")
 

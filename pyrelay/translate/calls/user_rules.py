@@ -15,7 +15,6 @@ from ...ir.constant import placeholder
 from ...ir.expr import Call, Differentiation, Expr, Function, GlobalVar, Rule, Transform
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
-from ..names.residuals import residual_mention
 from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context
 from ..program.instances import function_operands
@@ -23,6 +22,7 @@ from ..source.definition import DEFAULT_POLICY, POLICIES, Definition, UserRules,
 from ..source.residual import Residual
 from ..source.syntax import arguments_of
 from .arguments import Callee, Slot, bind_arguments
+from .residual_calls import residual_mention
 
 _RULES: Final = {
     Intrinsic.CUSTOM_VJP: (Rule.CUSTOM_VJP, ("fwd", "bwd")),

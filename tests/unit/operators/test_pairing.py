@@ -13,16 +13,15 @@ from pyrelay.ir.expr import Call
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
 from pyrelay.kernels.fusion.decompose import decompose
-from pyrelay.operators.composite.einsum import contract
-from pyrelay.operators.shared import pairing
-from pyrelay.operators.shared.pairing import left_labels, order_of
+from pyrelay.operators.composite import einsum
+from pyrelay.operators.composite.einsum import contract, left_labels, order_of
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import module
 
 SIZES = {"a": 2, "b": 30, "c": 3, "d": 50, "e": 5}
 
 
-def cost(terms: list[str], result: str, order: pairing.Order) -> int:
+def cost(terms: list[str], result: str, order: einsum.Order) -> int:
     """Return how many products an order makes."""
     alive, total = dict(enumerate(terms)), 0
     for number, (i, j) in enumerate(order, len(terms)):
@@ -33,9 +32,9 @@ def cost(terms: list[str], result: str, order: pairing.Order) -> int:
     return total
 
 
-def orders(count: int) -> list[pairing.Order]:
+def orders(count: int) -> list[einsum.Order]:
     """Return all orders."""
-    found: list[tuple[tuple[int, ...], pairing.Order]] = [(tuple(range(count)), ())]
+    found: list[tuple[tuple[int, ...], einsum.Order]] = [(tuple(range(count)), ())]
     for number in range(count, 2 * count - 1):
         found = [
             ((*(i for i in alive if i not in pair), number), (*steps, pair))

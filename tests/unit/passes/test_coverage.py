@@ -12,7 +12,7 @@ import pytest
 from pyrelay.analysis.coverage import BUDGET, LISTED, Coverage, coverage
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.infer import infer
-from pyrelay.infer.explanations.witness import case_text
+from pyrelay.infer.explanations.cases import case_text
 from pyrelay.ir.expr import (
     BindPattern,
     Clause,
