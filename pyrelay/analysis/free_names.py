@@ -20,7 +20,7 @@ from .retype import types_in
 
 @final
 @dataclass(frozen=True, slots=True)
-class Summary:
+class FreeNames:
     """The mentions of a function, each in order of first mention."""
 
     free: tuple[Var, ...]
@@ -56,9 +56,9 @@ class _Gathered:
     """The dims shown at the walk's position, a scope's on top of those around it."""
     has_type_variables: bool = False
 
-    def summary(self) -> Summary:
+    def summary(self) -> FreeNames:
         """Return the free names of the function."""
-        return Summary(
+        return FreeNames(
             tuple(v for v in self.used if v not in self.bound),
             tuple(self.sizes),
             tuple(self.taken),
@@ -92,7 +92,7 @@ _Work: TypeAlias = "Expr | _Bind | _Leave | tuple[Function]"
 """A node, or what happens between nodes; a function alone is one whose inside is done."""
 
 
-def summarise(root: Function) -> dict[Function, Summary]:
+def summarise(root: Function) -> dict[Function, FreeNames]:
     """Return the summaries of a function and of all functions inside it."""
     walk = _Walk()
     stack: list[_Work] = [root]
@@ -114,7 +114,7 @@ class _Walk:
     """The functions that are open, innermost last, and those that are done."""
 
     def __init__(self) -> None:
-        self.done: Final[dict[Function, Summary]] = {}
+        self.done: Final[dict[Function, FreeNames]] = {}
         self._open: Final[list[tuple[Function, _Gathered]]] = []
         self._types: Final[dict[Type | Dim, tuple[tuple[str, ...], bool]]] = {}
 

@@ -63,7 +63,7 @@ class Loop:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class ListPart:
     """A field of the first node of a list: its head or its tail."""
 
     of: Expr
@@ -76,7 +76,7 @@ class Round:
     """The expressions that every continuing round evaluates."""
 
     bindings: list[Binding] = field(default_factory=list[Binding])
-    made: dict[Expr, Expr | Part] = field(default_factory=dict[Expr, "Expr | Part"])
+    made: dict[Expr, Expr | ListPart] = field(default_factory=dict[Expr, "Expr | ListPart"])
     tests: list[Expr] = field(default_factory=list[Expr])
     """The conditions that hold."""
     is_left_early: bool = False
@@ -107,7 +107,7 @@ def round_of(loop: Loop) -> Round:
                 clause = next(c for c in clauses if c.body is ways[0])
                 for place, var in enumerate(_fields(clause.pattern)):
                     if isinstance(var, Var):
-                        found.made[var] = Part(value, place)
+                        found.made[var] = ListPart(value, place)
             case _:
                 pass
         body = ways[0]
@@ -142,10 +142,10 @@ def _fields(pattern: Pattern) -> tuple[Expr | None, ...]:
             return ()
 
 
-def _conjuncts(condition: Expr, made: Mapping[Expr, Expr | Part]) -> list[Expr]:
+def _conjuncts(condition: Expr, made: Mapping[Expr, Expr | ListPart]) -> list[Expr]:
     """Return the tests that hold where a condition does."""
     found: list[Expr] = []
-    pending: list[tuple[Expr, Mapping[Expr, Expr | Part]]] = [(condition, made)]
+    pending: list[tuple[Expr, Mapping[Expr, Expr | ListPart]]] = [(condition, made)]
     while pending:
         atom, known = pending.pop()
         value = known.get(atom)
@@ -154,17 +154,17 @@ def _conjuncts(condition: Expr, made: Mapping[Expr, Expr | Part]) -> list[Expr]:
                 blocks, end = spine(then)
                 pending.append((end, {b.var: b.value for k in blocks for b in k.bindings}))
                 pending.append((first, known))
-            case None | Part():
+            case None | ListPart():
                 pass
             case _:
                 found.append(value)
     return found
 
 
-def part_of(value: Match) -> Part | None:
+def part_of(value: Match) -> ListPart | None:
     """Return which field of the first node of a list a match gives, if it gives one."""
     if not value.clauses or value.clauses[0].guard is not None:
         return None
     clause = value.clauses[0]
     fields = _fields(clause.pattern)
-    return Part(value.value, fields.index(clause.body)) if clause.body in fields else None
+    return ListPart(value.value, fields.index(clause.body)) if clause.body in fields else None

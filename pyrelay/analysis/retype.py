@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, final
 
 from ..ir.dims import Dim
-from ..ir.expr import Assumption, Binding, Call, Clause, Expr, Function, LetBlock, Match, Var
+from ..ir.expr import Assumption, Call, Expr, Function, Var
 from ..ir.nested import map_nested
 from ..ir.op import Op
-from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
+from ..ir.traverse import bound_vars, post_order, rebind, rewrite
 from ..ir.types import Type
 from .dim_availability import dims_in_attrs
 
@@ -100,7 +100,7 @@ class Retyping:
 
     def copy(self, expr: Expr) -> Expr:
         """Return the copy of an expression."""
-        for node in _binders(expr):
+        for node in post_order(expr):
             for var in bound_vars(node):
                 self.bind(var)
         return rewrite(expr, self._copied)
@@ -136,26 +136,9 @@ class Retyping:
     def _copied(self, node: Expr) -> Expr:
         if isinstance(node, Var):
             return self.vars.get(node, node)
-        node = self.node(node)
-        match node:
-            case LetBlock(bindings):
-                bound = tuple(Binding(self.vars[b.var], b.value) for b in bindings)
-                return replace(node, bindings=bound)
-            case Function(params):
-                return replace(node, params=tuple(self.vars[p] for p in params))
-            case Match(clauses=clauses):
-                return replace(node, clauses=tuple(map(self._clause, clauses)))
-            case _:
-                return node
+        return rebind(self.node(node), self.vars.__getitem__)
 
     def _assumption(self, found: Assumption) -> Assumption:
         return replace(
             found, left=self._change.dim(found.left), right=self._change.dim(found.right)
         )
-
-    def _clause(self, clause: Clause) -> Clause:
-        return replace(clause, pattern=map_pattern(clause.pattern, self.vars.__getitem__))
-
-
-def _binders(expr: Expr) -> Iterator[Expr]:
-    return (n for n in post_order(expr) if isinstance(n, LetBlock | Function | Match))

@@ -58,7 +58,7 @@ from .polymorphism.generalise import (
     type_of,
 )
 from .polymorphism.let_polymorphism import copy_templates
-from .polymorphism.open_functions import Copies, Instances, OpenFunctions
+from .polymorphism.open_functions import Copies, OpenFunctions, OpenInstances
 from .quotients import equation_text
 from .solver import Solver, holes_of
 from .stored_layouts import stored_layouts
@@ -111,7 +111,7 @@ class _Inference:
         self._stretches = module.strict_dtypes
         """Whether sizes that are not known to be equal may broadcast, as in Relay's text."""
         self._opened: Final = OpenFunctions()
-        self._instances: Final = Instances(self._functions)
+        self._instances: Final = OpenInstances(self._functions)
         self.problems: list[Problem] = []
 
     def run(self) -> None:

@@ -58,7 +58,7 @@ class CheckSite:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningSize:
     """A size that only the running program knows: the local function that finds it, another each
     time that it runs, and where."""
 
@@ -96,7 +96,7 @@ class Solver(DTypes):
         self._types: Final[dict[int, Type]] = {}
         self._dims: Final[dict[int, Dim]] = {}
         self._wide: Final[dict[int, Origin]] = {}
-        self.running: Final[dict[str, Running]] = {}
+        self.running: Final[dict[str, RunningSize]] = {}
         """The sizes that only the running program knows."""
         self.owner: Function | None = None
         """The local function in which what is being solved stands."""
@@ -149,7 +149,7 @@ class Solver(DTypes):
         """Return a size that only the running program knows."""
         self._next += 1
         name = f"{hint}_{self._next}"
-        self.running[name] = Running(self.owner, self.span)
+        self.running[name] = RunningSize(self.owner, self.span)
         return Dim.of(name)
 
     def is_existential(self, name: str) -> bool:

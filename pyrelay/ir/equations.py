@@ -44,7 +44,7 @@ class _Linear:
     """A row as a linear form in powers of the atoms that are not known: their coefficients, and the
     rest."""
 
-    def __init__(self, row: _Row, known: Known) -> None:
+    def __init__(self, row: _Row, known: KnownDims) -> None:
         self.row: Final = row
         self.coefficients: Final[dict[Monomial, Dim]] = {}
         self.rest: Final[list[Dim]] = []
@@ -82,7 +82,7 @@ class _Linear:
 
 
 @final
-class Known:
+class KnownDims:
     """The dims whose values a scope has."""
 
     def __init__(self, dims: Iterable[Dim]) -> None:
@@ -114,7 +114,7 @@ def solutions(shown: Iterable[Dim], wanted: Collection[str]) -> list[Solution]:
     """Return how to compute the wanted names from dims that values show, in order. Names that the
     dims do not determine are left out."""
     dims = list(dict.fromkeys(shown))
-    known = Known(dims)
+    known = KnownDims(dims)
     rows = [_Row(d, ((ONE, d),)) for d in dims if d.single is None and d.constant is None]
     found: list[Solution] = []
     while not all(known.has(Dim.of(name)) for name in wanted):
@@ -126,7 +126,7 @@ def solutions(shown: Iterable[Dim], wanted: Collection[str]) -> list[Solution]:
     return _used(found, frozenset(dims), wanted)
 
 
-def _next(rows: list[_Row], known: Known) -> Solution | None:
+def _next(rows: list[_Row], known: KnownDims) -> Solution | None:
     """Return the next name that rows determine, alone or together."""
     linear = [_Linear(row, known) for row in rows]
     while linear:
@@ -138,7 +138,7 @@ def _next(rows: list[_Row], known: Known) -> Solution | None:
     return None
 
 
-def _eliminated(rows: list[_Linear], known: Known) -> list[_Linear]:
+def _eliminated(rows: list[_Linear], known: KnownDims) -> list[_Linear]:
     """Return the rows with one power of an atom fewer, and without the row that eliminates it."""
     pivot = next((row for row in rows if row.coefficients), None)
     if pivot is None:

@@ -57,7 +57,7 @@ class AdtDef:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Attribute(Generic[T]):
+class ModuleKey(Generic[T]):
     """A key under which a pass attaches data of type `T` to a module, for later passes.
 
     `classes` are the dataclasses and enums that the data is made of, besides those of the IR; empty
@@ -77,7 +77,7 @@ class Module:
     adts: Mapping[str, AdtDef]
     strict_dtypes: bool = False
     """Whether operands of two dtypes are a mistake, as in Relay's text; until types are there."""
-    attributes: Mapping[Attribute[Any], Any] = field(default_factory=dict["Attribute[Any]", Any])
+    attributes: Mapping[ModuleKey[Any], Any] = field(default_factory=dict["ModuleKey[Any]", Any])
     """Data that passes attached; it is neither printed nor compared."""
 
     def __str__(self) -> str:
@@ -86,11 +86,11 @@ class Module:
 
         return to_text(self)
 
-    def attribute(self, key: Attribute[T]) -> T | None:
+    def attribute(self, key: ModuleKey[T]) -> T | None:
         """Return the data that a pass attached to the module under a key; None without it."""
         return self.attributes.get(key)
 
-    def with_attribute(self, key: Attribute[T], value: T) -> Module:
+    def with_attribute(self, key: ModuleKey[T], value: T) -> Module:
         """Return the module with data attached to it."""
         return replace(self, attributes={**self.attributes, key: value})
 

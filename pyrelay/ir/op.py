@@ -342,7 +342,7 @@ _WRITTEN: Final = {
 TypeRule: TypeAlias = Callable[[RuleCall], Type]
 
 
-class Holder(Enum):
+class HiddenKind(Enum):
     """Where a hidden value of a model lives."""
 
     PARAMETER = "parameter"
@@ -372,7 +372,7 @@ class Hidden:
     """
 
     name: str
-    holder: Holder
+    holder: HiddenKind
     init: Init
     type_rule: Callable[[RuleCall], TensorType]
     only_if: str | None = None

@@ -285,8 +285,9 @@ def map_pattern(pattern: Pattern, change: Callable[[Var], Var]) -> Pattern:
     """Return the pattern with its variables replaced. Patterns nest as deep as a user writes."""
     match pattern:
         case BindPattern(var, inner):
-            new_inner = None if inner is None else map_pattern(inner, change)
-            return BindPattern(change(var), new_inner, span=pattern.span)
+            new = change(var)
+            below = None if inner is None else map_pattern(inner, change)
+            return BindPattern(new, below, span=pattern.span)
         case ConstructorPattern(fields=fields) | TuplePattern(fields):
             return replace(pattern, fields=tuple(map_pattern(f, change) for f in fields))
         case _:
@@ -310,29 +311,27 @@ def spine(expr: Expr) -> tuple[list[LetBlock], Expr]:
     return blocks, expr
 
 
+def rebind(node: Expr, change: Callable[[Var], Var]) -> Expr:
+    """Return a node around the same children with the variables that it binds replaced."""
+    match node:
+        case LetBlock(bindings):
+            return replace(node, bindings=tuple(Binding(change(b.var), b.value) for b in bindings))
+        case Function(params):
+            return replace(node, params=tuple(map(change, params)))
+        case Match(clauses=clauses):
+            new = tuple(replace(c, pattern=map_pattern(c.pattern, change)) for c in clauses)
+            return replace(node, clauses=new)
+        case _:
+            return node
+
+
 def refresh(expr: Expr) -> Expr:
     """Return a copy in which every variable bound inside is new, so both may stand in one
     program."""
-    renamed: dict[Var, Var] = {}
-    for node in post_order(expr):
-        for var in bound_vars(node):
-            renamed[var] = replace(var)
+    renamed = {var: replace(var) for node in post_order(expr) for var in bound_vars(node)}
 
     def change(node: Expr) -> Expr:
-        match node:
-            case Var():
-                return renamed.get(node, node)
-            case LetBlock(bindings):
-                bound = tuple(Binding(renamed[b.var], b.value) for b in bindings)
-                return replace(node, bindings=bound)
-            case Function(params):
-                return replace(node, params=tuple(renamed[p] for p in params))
-            case Match(clauses=clauses):
-                new = tuple(
-                    replace(c, pattern=map_pattern(c.pattern, renamed.__getitem__)) for c in clauses
-                )
-                return replace(node, clauses=new)
-            case _:
-                return node
+        is_var = isinstance(node, Var)
+        return renamed.get(node, node) if is_var else rebind(node, renamed.__getitem__)
 
     return rewrite(expr, change)

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias, final
 
 from ..dataclass import dataclass
 from ..ir.expr import Call, Function, GlobalVar, LetBlock, Var
-from ..ir.module import Attribute, Module
+from ..ir.module import Module, ModuleKey
 from ..ir.traverse import post_order
 from ..operators.composite.descent import overwrite
 from ..operators.composite.table_rows import add_rows, store_rows
@@ -62,7 +62,7 @@ class Outlined:
         return tuple(self.functions)
 
 
-OUTLINED: Final[Attribute[Outlined]] = Attribute(
+OUTLINED: Final[ModuleKey[Outlined]] = ModuleKey(
     "outlined",
     (
         *(Outlined, Stored, Separated),

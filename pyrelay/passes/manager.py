@@ -117,7 +117,7 @@ def preserved(stage: Stage, *, changed: bool) -> Stage:
     return Stage.DERIVED if changed and is_grouped else stage
 
 
-class Store(Protocol):
+class ModuleCache(Protocol):
     """Keeps modules behind pipelines that begin with one module."""
 
     def find(self, phases: Pipeline, /) -> tuple[Module, Stage] | None:
@@ -131,7 +131,7 @@ class Store(Protocol):
         """Keep the module behind some phases, if it can be kept."""
 
 
-def no_store() -> Store | None:
+def no_store() -> ModuleCache | None:
     """Return None: nothing is kept."""
     return None
 
@@ -153,7 +153,7 @@ class Manager:
         *,
         is_verified: Callable[[], bool] = lambda: False,
         observer: Observer | None = None,
-        store: Callable[[], Store | None] = no_store,
+        store: Callable[[], ModuleCache | None] = no_store,
     ) -> None:
         """`module` has reached `stage`. `is_verified` is asked before each phase, `store` before
         each run."""
@@ -186,7 +186,9 @@ class Manager:
             store.keep(*kept)
         return module
 
-    def _begin(self, phases: Pipeline, store: Store | None) -> tuple[int, tuple[Module, Stage]]:
+    def _begin(
+        self, phases: Pipeline, store: ModuleCache | None
+    ) -> tuple[int, tuple[Module, Stage]]:
         """Return how many phases need not be run, and the module behind them with its stage."""
         number, reached = 0, (self._module, self._stage)
         while number < len(phases) and (known := self._known.get((reached[0], phases[number]))):

@@ -220,7 +220,10 @@ SHAPES: Final = (
     Imported(
         name="reshape",
         operands=("data",),
-        attributes={"newshape": _INTEGERS, "allowzero": Attribute(attributes.flag, default=False)},
+        attributes={
+            "newshape": _INTEGERS,
+            "allowzero": Attribute(attributes.flag, default=False),
+        },
         build=_reshape,
         needs_types=lambda attrs: -2 in attrs["newshape"],
     ),
@@ -294,7 +297,10 @@ SHAPES: Final = (
     Imported(
         name="repeat",
         operands=("data",),
-        attributes={"repeats": Attribute(attributes.integer), "axis": optional(attributes.integer)},
+        attributes={
+            "repeats": Attribute(attributes.integer),
+            "axis": optional(attributes.integer),
+        },
         build=_repeat,
         needs_types=counts_from_the_end,
     ),

@@ -23,7 +23,7 @@ from ..diagnostics.source import SourceFile, Span
 from ..ir import dims, expr, module, transforms, types
 from ..ir.dims import Dim
 from ..ir.expr import Expr
-from ..ir.module import Attribute, Module
+from ..ir.module import Module, ModuleKey
 from ..ir.op import Op
 from ..operators.table import BY_NAME
 from .json_fields import check_fields
@@ -110,11 +110,11 @@ def _classes(*owners: ModuleType, kind: type) -> dict[str, Any]:
     }
 
 
-Attributes: TypeAlias = Sequence[Attribute[Any]]
+Attributes: TypeAlias = Sequence[ModuleKey[Any]]
 """Attributes of modules, which say the classes of their data."""
 
 _OWNERS: Final = (dims, types, transforms, expr, module)
-_NODES: Final = {n: c for n, c in _classes(*_OWNERS, kind=object).items() if c is not Attribute}
+_NODES: Final = {n: c for n, c in _classes(*_OWNERS, kind=object).items() if c is not ModuleKey}
 _ENUMS: Final = _classes(*_OWNERS, kind=Enum)
 
 
@@ -217,7 +217,7 @@ class _Encoder:
     def _leaf(self, value: Any) -> Json:
         """Return a value that holds no nodes."""
         match value:
-            case Attribute(name=name) if value in self._classes.attributes:
+            case ModuleKey(name=name) if value in self._classes.attributes:
                 return {"attribute": name}
             case Span(file, start, end, because):
                 return {"span": [self._file(file), start, end, *([because] if because else [])]}

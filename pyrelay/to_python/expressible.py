@@ -22,7 +22,7 @@ from ..ir.expr import (
     Var,
 )
 from ..ir.module import AdtDef
-from ..ir.op import Holder, Op, Promotion
+from ..ir.op import HiddenKind, Op, Promotion
 from ..ir.traverse import children, spine
 from ..ir.types import (
     DEFAULT_DTYPE,
@@ -52,7 +52,7 @@ def gives_first(value: Expr) -> bool:
     one that also gives new buffers, where there are none."""
     if not isinstance(value, Call) or not isinstance(value.callee, Op):
         return False
-    if all(h.holder is not Holder.BUFFER for h in value.callee.hidden):
+    if all(h.holder is not HiddenKind.BUFFER for h in value.callee.hidden):
         return False
     return not value.attrs.get("training")
 

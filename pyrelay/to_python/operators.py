@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from ..ir.dims import Dim
 from ..ir.expr import Call
-from ..ir.op import Holder, Library, Missing, Op, Role
+from ..ir.op import HiddenKind, Library, Missing, Op, Role
 from ..ir.types import UNIT, DType, TupleType
 from ..operators.host.sizes import size
 from ..operators.host.stream import next_element
@@ -62,7 +62,7 @@ def _named(
     )
     args: list[ast.expr] = []
     keywords: dict[str, ast.expr] = {}
-    hidden = {h.name for h in op.hidden if h.holder is Holder.KEY}
+    hidden = {h.name for h in op.hidden if h.holder is HiddenKind.KEY}
     by_position = True
     for p in op.params:
         is_operand = p.role is not Role.ATTRIBUTE

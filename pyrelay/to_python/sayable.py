@@ -40,7 +40,7 @@ from ..ir.expr import (
     type_of,
 )
 from ..ir.module import AdtDef, Module
-from ..ir.op import Holder, Op
+from ..ir.op import HiddenKind, Op
 from ..ir.traverse import (
     Steps,
     free_vars,
@@ -127,7 +127,7 @@ def _with_buffers(binding: Binding, whole: frozenset[Var]) -> Iterator[Binding]:
     assert isinstance(call.callee, Op)
     assert isinstance(call.ty, TupleType)
     places = {p.name: i for i, p in enumerate(call.callee.operands)}
-    buffers = [places[h.name] for h in call.callee.hidden if h.holder is Holder.BUFFER]
+    buffers = [places[h.name] for h in call.callee.hidden if h.holder is HiddenKind.BUFFER]
     layer, output = Var(call.callee.name, call.ty, span=call.span), call.ty.fields[0]
     first = Var("output", output, span=call.span)
     yield Binding(layer, call)

@@ -20,7 +20,7 @@ from .program.context import Context
 from .program.derived import derived_signature
 from .program.described import Described
 from .program.environment import Static
-from .program.models import Instance
+from .program.models import ModelInstance
 from .program.program import SourceProgram
 from .program.signature import Signature
 from .source.definition import (
@@ -95,7 +95,7 @@ def passed_function(cx: Context, function: PassedFunction, name: str, span: Span
         implicit = parameter.implicit or Implicit(inside, None, parameter.default)
         program.made[var] = replace(parameter, name=inside, implicit=implicit, keyword_only=True)
         args.append(var)
-    callee = program.function_name(Instance(maker, function.statics))
+    callee = program.function_name(ModelInstance(maker, function.statics))
     return Call(GlobalVar(callee, span=span), tuple(args), span=span)
 
 

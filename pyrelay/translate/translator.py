@@ -39,11 +39,11 @@ from .names.data_names import data_names
 from .program.context import Context, ModelParts
 from .program.derived import derived_signature
 from .program.described import Described, numbers_in
-from .program.environment import Bound, Holder, Static, Unbound
+from .program.environment import Alias, Bound, Static, Unbound
 from .program.instances import NotSupplied, complete_statics
 from .program.model_origins import ParameterOrigin
 from .program.models import (
-    Instance,
+    ModelInstance,
     ModelSpec,
     Sites,
     memory_type,
@@ -214,7 +214,7 @@ class _Given:
 
 def _translated(
     given: _Given, *, is_debugged: bool
-) -> tuple[SourceProgram, Instance, dict[Instance, ModelSpec]]:
+) -> tuple[SourceProgram, ModelInstance, dict[ModelInstance, ModelSpec]]:
     """Translate everything. Raises CheckError."""
     program = SourceProgram(
         find_requirements, _translate_instance, given.varying, is_debugged=is_debugged
@@ -233,9 +233,9 @@ def _translated(
     return program, instance, specs
 
 
-def _specs(program: SourceProgram) -> dict[Instance, ModelSpec]:
+def _specs(program: SourceProgram) -> dict[ModelInstance, ModelSpec]:
     """Return the trees of all models that the program holds, translating the models they need."""
-    found: dict[Instance, ModelSpec] = {}
+    found: dict[ModelInstance, ModelSpec] = {}
     done = 0
     while done < len(program.model_vars):
         instance = program.model_vars[done].instance
@@ -246,17 +246,17 @@ def _specs(program: SourceProgram) -> dict[Instance, ModelSpec]:
     return found
 
 
-def _entry_instance(program: SourceProgram, given: _Given) -> Instance:
+def _entry_instance(program: SourceProgram, given: _Given) -> ModelInstance:
     definition = given.definition
     signature = program.signature(definition)
     uses = {u.definition: u for u in given.implicit}
     span = definition.source.head
-    found: list[Instance] = []
+    found: list[ModelInstance] = []
     for model, mentioned in program.requirements(definition).items():
         use = uses.get(model, ModelUse(model, statics=tuple(mentioned.items())))
         completed = complete_statics(program, model, dict(use.statics), span)
-        found.append(Instance(model, completed, use.training, frozen=use.frozen))
-    explicit: list[tuple[str, Instance]] = []
+        found.append(ModelInstance(model, completed, use.training, frozen=use.frozen))
+    explicit: list[tuple[str, ModelInstance]] = []
     passed = list(given.models)
     for parameter in signature.values:
         if parameter.of is not None:
@@ -266,7 +266,7 @@ def _entry_instance(program: SourceProgram, given: _Given) -> Instance:
                 explicit.append((parameter.name, instance))
     own = uses.get(definition)
     statics = _stand_ins(signature) | dict(own.statics if own else ()) | dict(given.statics)
-    return Instance(
+    return ModelInstance(
         definition,
         complete_statics(program, definition, statics, span),
         own is not None and own.training,
@@ -284,7 +284,7 @@ def _stand_ins(signature: Signature) -> dict[str, StaticValue]:
 
 def _model_instance(
     program: SourceProgram, parameter: Parameter, use: ModelUse | None
-) -> Instance | None:
+) -> ModelInstance | None:
     """Return the model that a parameter holds: the one passed, or the one its annotation names."""
     named = annotated_definition(parameter.of)
     if use is None:
@@ -293,10 +293,10 @@ def _model_instance(
             return None
         use = ModelUse(named)
     statics = complete_statics(program, use.definition, dict(use.statics), parameter.span)
-    return Instance(use.definition, statics, use.training, frozen=use.frozen)
+    return ModelInstance(use.definition, statics, use.training, frozen=use.frozen)
 
 
-def _translate_instance(program: SourceProgram, instance: Instance) -> None:
+def _translate_instance(program: SourceProgram, instance: ModelInstance) -> None:
     """Translate one function into the program."""
     definition = instance.definition
     name = program.function_name(instance)
@@ -332,7 +332,7 @@ def _body(cx: Context) -> Steps[Expr]:
     return own_class(cx, owner, first, lambda: function_body(cx, node))
 
 
-def _context(program: SourceProgram, instance: Instance) -> Context:
+def _context(program: SourceProgram, instance: ModelInstance) -> Context:
     definition = instance.definition
     node, scope = definition.source.node, program.scope(definition)
     signature = program.signature(definition)
@@ -384,7 +384,7 @@ def _model_params(cx: Context, name: str) -> list[Var]:
     return found
 
 
-def _parts(cx: Context, name: str, instance: Instance, prefix: str) -> ModelParts:
+def _parts(cx: Context, name: str, instance: ModelInstance, prefix: str) -> ModelParts:
     span = cx.definition.source.head
     params, state = Var(f"{prefix}params", span=span), Var(f"{prefix}state", span=span)
     cx.program.model_vars.append(ModelVar(name, params, "params", instance))
@@ -398,7 +398,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
     for parameter in signature.values:
         if parameter.of is None:
             var = Var(parameter.name, parameter.ty, span=parameter.span)
-            holder = Holder(parameter.span, "the caller has an alias of it")
+            holder = Alias(parameter.span, "the caller has an alias of it")
             stream = None
             if parameter.element is not None:
                 known = {d.name for d in signature.type_params}
@@ -449,7 +449,9 @@ def _tied_records(cx: Context) -> list[Binding]:
 
 
 def _typed(
-    program: SourceProgram, functions: Mapping[str, Function], specs: Mapping[Instance, ModelSpec]
+    program: SourceProgram,
+    functions: Mapping[str, Function],
+    specs: Mapping[ModelInstance, ModelSpec],
 ) -> dict[str, Function]:
     """Return the functions with the types of all parameters that hold models filled in."""
     changed: dict[str, dict[Var, Var]] = {}
@@ -473,7 +475,7 @@ def _type_of(program: SourceProgram, variable: ModelVar, spec: ModelSpec) -> Typ
             return AdtType(LIST, (ty,)) if part == "models" else ty
 
 
-def _mention_passed(program: SourceProgram, instance: Instance, given: _Given) -> None:
+def _mention_passed(program: SourceProgram, instance: ModelInstance, given: _Given) -> None:
     """Translate the relay functions that are passed to the entry."""
     cx = _context(program, instance) if given.functions else None
     spans = {p.name: p.span for p in program.signature(given.definition).values}

@@ -11,7 +11,7 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Var
-from pyrelay.ir.op import Holder, NoGradient, Op, Sample
+from pyrelay.ir.op import HiddenKind, NoGradient, Op, Sample
 from pyrelay.ir.types import float64
 from pyrelay.operators.builder import Value
 from tests.ops.checks import operands_of
@@ -63,7 +63,7 @@ class Derivative:
 
 def buffer_leaves(op: Op, sample: Sample) -> set[int]:
     """Return which tensors of the sample are state of a model, which no derivative is taken by."""
-    names = {h.name for h in op.hidden if h.holder is Holder.BUFFER}
+    names = {h.name for h in op.hidden if h.holder is HiddenKind.BUFFER}
     found: set[int] = set()
     start = 0
     for param, arg in zip(op.operands, sample.operands, strict=False):

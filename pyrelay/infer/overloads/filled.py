@@ -30,17 +30,17 @@ from ...operators.primitive.create import full, full_like
 from ...operators.primitive.random import uniform
 from ..operators import OperatorCall, is_literal
 from ..solver import Solver
-from .sites import Reader, Site
+from .sites import ReadCall, Reader
 
 _NUMBERS: Final = {full: ("fill_value",), full_like: ("fill_value",), uniform: ("low", "high")}
 """The attributes that may be such numbers."""
 
 
-def filled(call: OperatorCall, solver: Solver) -> Site | None:
+def filled(call: OperatorCall, solver: Solver) -> ReadCall | None:
     """Return the place of a call that is read so, None if it states its numbers. Raises Stuck and
     Clash."""
     running = [name for name in _NUMBERS[call.op] if _is_running(call, name, solver)]
-    return Site(call, solver) if running else None
+    return ReadCall(call, solver) if running else None
 
 
 def _is_running(call: OperatorCall, name: str, solver: Solver) -> bool:
@@ -57,26 +57,28 @@ def _is_running(call: OperatorCall, name: str, solver: Solver) -> bool:
             raise Clash(f"`{name}` of `{call.op.name}` is one number, not {show(ty)}")
 
 
-def _full(site: Site) -> Expr:
+def _full(site: ReadCall) -> Expr:
     value = site.attrs["fill_value"]
     found = _number(site, value, site.attrs.get("dtype") or _dtype(site.attribute_type(value)))
     return _filled(site, found, full, size=site.attribute("size"))
 
 
-def _full_like(site: Site) -> Expr:
+def _full_like(site: ReadCall) -> Expr:
     dtype = site.attrs.get("dtype") or _dtype(site.solver.resolve(site.types[0]))
     found = _number(site, site.attrs["fill_value"], dtype)
     return _filled(site, found, full_like, site.operand(0))
 
 
-def _filled(site: Site, number: tuple[Expr, AnyDType], op: Op, *args: Expr, **attrs: Any) -> Expr:
+def _filled(
+    site: ReadCall, number: tuple[Expr, AnyDType], op: Op, *args: Expr, **attrs: Any
+) -> Expr:
     value, dtype = number
     is_bool = dtype == bool_
     zeros = site.call(op, *args, **attrs, fill_value=False if is_bool else 0, dtype=dtype)
     return site.call(bitwise_or if is_bool else add, zeros, value)
 
 
-def _uniform(site: Site) -> Expr:
+def _uniform(site: ReadCall) -> Expr:
     dtype = site.attrs.get("dtype") or float32
     attrs = {n: site.attribute(n) for n in site.attrs if n not in _NUMBERS[uniform]}
     low, high = (
@@ -89,7 +91,7 @@ def _uniform(site: Site) -> Expr:
     )
 
 
-def _number(site: Site, value: Any, dtype: AnyDType) -> tuple[Expr, AnyDType]:
+def _number(site: ReadCall, value: Any, dtype: AnyDType) -> tuple[Expr, AnyDType]:
     """Return a number as an operand of a dtype."""
     if not isinstance(value, Expr):
         value = Constant(value, span=site.span)

@@ -40,7 +40,7 @@ from ...operators.primitive.index import index
 from ...prelude.library import LIST, element_of
 from ..operators import OperatorCall, Reading
 from .membership import first_position, occurrences
-from .sites import Site
+from .sites import ReadCall
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 def found_in_list(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
     """Read `xs.index(x)` and `xs.count(x)`."""
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
     look = first_position if call.op is index_of else occurrences
     return Reading(at.operands, look(pair, types, solver, adts, at.span))
@@ -61,7 +61,7 @@ def multiplied(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> R
     are_lists = [element_of(solver.shallow(ty)) is not None for ty in call.types]
     if not any(are_lists):
         return None
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     items = 0 if are_lists[0] else 1
     count = solver.known(call.types[1 - items])
     dtype = solver.resolve_dtype(count.dtype) if isinstance(count, TensorType) else None
@@ -83,7 +83,7 @@ def _is_tensor(ty: Type) -> bool:
 def truth_of(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Read a condition: a bool, a number that is not 0, or a list or a string that is not empty."""
     ty = solver.awaited(call.types[0])
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     value = at.operand(0)
     empty = _empty(ty, solver)
     if empty is not None:
@@ -114,7 +114,7 @@ def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef
     """Read what is assigned to several names: a tuple, a list, or a tensor of known first size."""
     count = bind_attrs(call.op, call.call.attrs)["count"]
     ty = solver.awaited(call.types[0])
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     value = Var("fields", span=call.call.args[0].span)
     at.operands[value] = call.call.args[0]
     if element_of(ty) is not None:
@@ -131,7 +131,7 @@ def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef
 
 def order(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Read whether a value comes before another."""
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     pair = (at.operand(0), at.operand(1))
     return Reading(at.operands, comes_before(pair, call.types[0], solver, at.span))
 

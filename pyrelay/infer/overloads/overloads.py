@@ -72,7 +72,7 @@ from .filled import READERS as FILLED
 from .filled import filled
 from .list_overloads import found_in_list, multiplied, order, truth_of, unpacked_elements
 from .membership import membership
-from .sites import Reader, Site, nothing
+from .sites import ReadCall, Reader, nothing
 from .stop_gradient import stop_gradient_reading
 from .tree_map import mapped
 from .tuple_overloads import of_tuple
@@ -101,7 +101,7 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
         read = of_tuple(call) or on_tensor
     if read is None:
         return None
-    site = Site(call, solver)
+    site = ReadCall(call, solver)
     body = read(site)
     return Reading(site.operands, body)
 
@@ -120,7 +120,7 @@ def _needs_opening(call: OperatorCall, solver: Solver) -> bool:
 
 def _of_opened(call: OperatorCall, solver: Solver) -> Reading:
     """Take the tensors out of operands that have sizes of their own."""
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     tensors: dict[Expr, tuple[Var, Type]] = {}
 
     def taken(value: Expr, ty: Type) -> Expr:
@@ -143,7 +143,7 @@ def _of_opened(call: OperatorCall, solver: Solver) -> Reading:
 
 
 def _field(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     found = read_field(call, at.operand(0), solver, adts)
     return Reading(at.operands, found)
 
@@ -155,7 +155,7 @@ def _chosen(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Read
 
 
 def _contains(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
     return Reading(at.operands, membership(pair, types, solver, adts, at.span))
 
@@ -170,7 +170,7 @@ def _filled(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Read
 
 def _of_relay(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Expand a call of an operator of Relay, whose operands' types are known by now."""
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     name, (operands,) = at.attrs.get("operator"), call.call.args
     known, whole = SUPPORTED.get(str(name)), solver.shallow(call.types[0])
     if known is None or not isinstance(operands, Tuple) or not isinstance(whole, TupleType):
@@ -205,7 +205,7 @@ def _equal(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Re
         solver.known(right)
         call.op = equal
         return None
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     pair = (at.operand(0), at.operand(1))
     return Reading(at.operands, compared(pair, (left, right), solver, adts, at.span))
 
@@ -222,7 +222,7 @@ def _compared(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) ->
                 f"Python compares instances of `{show(ty)}`, which has `eq=False`, by identity",
                 help="`relay.equal(a, b)` compares whole values",
             )
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     pair = (at.operand(0), at.operand(1))
     same = compared(pair, (left, right), solver, adts, at.span)
     return Reading(at.operands, at.call(logical_not, same) if call.op is not_equal else same)
@@ -249,12 +249,12 @@ def _bound(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Readi
         raise Clash(
             f"`range` takes integers, not {show(ty)}", labels={0: f"this is {show(ty)}"}, help=help_
         )
-    at = Site(call, solver)
+    at = ReadCall(call, solver)
     value = at.operand(0)
     return Reading(at.operands, value)
 
 
-def _index(site: Site) -> Expr:
+def _index(site: ReadCall) -> Expr:
     ty = site.solver.shallow(site.types[0])
     if isinstance(ty, SizeType) or (isinstance(ty, TensorType) and not ty.shape):
         return nothing(site)  # the error about its length covers that a number has no elements
@@ -274,7 +274,7 @@ _ON_TENSORS: Final[dict[Op, Reader]] = {
 # Of lists.
 
 
-def _item(site: Site) -> Expr:
+def _item(site: ReadCall) -> Expr:
     match site.attrs["spec"]:
         case (("int", 0),):
             found = site.call("nth", site.operand(0), site.value(site.indices()[0]))
@@ -289,7 +289,7 @@ _FAR: Final = 2**62
 """Beyond every list; `slice` brings it into the range."""
 
 
-def _slice(site: Site, start: Any, stop: Any, step: Any) -> Expr:
+def _slice(site: ReadCall, start: Any, stop: Any, step: Any) -> Expr:
     down = isinstance(step, int) and step < 0
     if isinstance(step, Expr) and (start is None or stop is None):
         raise Clash("where the step of a slice is computed, its ends are written out")
@@ -302,19 +302,19 @@ def _slice(site: Site, start: Any, stop: Any, step: Any) -> Expr:
     return site.call("slice", site.operand(0), *found)
 
 
-def _replaced(site: Site) -> Expr:
+def _replaced(site: ReadCall) -> Expr:
     if site.attrs["spec"] != (("int", 0),):
         raise Clash("one element of a list is replaced at a time: `xs[i] = x`")
     return site.call("update", site.operand(0), site.value(site.indices()[0]), site.operand(2))
 
 
-def _length(site: Site) -> Expr:
+def _length(site: ReadCall) -> Expr:
     if site.attrs["dim"] != 0:
         raise Clash("a list has one length: `len(xs)`", labels={0: "this is a list"})
     return site.call("length", site.operand(0))
 
 
-def _total(site: Site) -> Expr:
+def _total(site: ReadCall) -> Expr:
     """Return the sum of a list, as Python adds what it iterates over: 0 if there is nothing."""
     if site.attrs["dim"] != (0,):
         raise Clash("the elements of a list are added with `sum(xs)`", labels={0: "this is a list"})
@@ -332,7 +332,7 @@ def _total(site: Site) -> Expr:
 def _extreme(op: Op, name: str) -> Reader:
     """Return the reading of `max` or `min` of a list."""
 
-    def read(site: Site) -> Expr:
+    def read(site: ReadCall) -> Expr:
         if site.attrs["dim"] is not None:
             raise Clash(f"the {name} of a list is `{name}(xs)`", labels={0: "this is a list"})
         element = _element(site, name)
@@ -347,7 +347,7 @@ def _extreme(op: Op, name: str) -> Reader:
     return read
 
 
-def _best(site: Site, *, flipped: bool) -> Expr:
+def _best(site: ReadCall, *, flipped: bool) -> Expr:
     """Return the first of the least, or greatest, tuples in a list."""
     left, right, item = (Var(n, span=site.span) for n in ("left", "right", "item"))
     pair = (right, left) if flipped else (left, right)
@@ -361,7 +361,7 @@ def _is_number(ty: Type) -> bool:
     return isinstance(ty, TensorType) and not ty.shape and ty != BOOL
 
 
-def _element(site: Site, name: str) -> Type:
+def _element(site: ReadCall, name: str) -> Type:
     """Return the type of the elements of a list. Raises Stuck, and Clash where it is
     undetermined."""
     ty = site.solver.shallow(site.types[0])
@@ -380,42 +380,42 @@ def _element(site: Site, name: str) -> Type:
     )
 
 
-def _folded(site: Site, op: Op, none: Expr) -> Expr:
+def _folded(site: ReadCall, op: Op, none: Expr) -> Expr:
     plus = _pairwise(site, op)
     return site.split(
         site.operand(0), lambda head, tail: site.call("foldl", plus, head, tail), none
     )
 
 
-def _pairwise(site: Site, op: Op, *, counted: bool = False) -> Function:
+def _pairwise(site: ReadCall, op: Op, *, counted: bool = False) -> Function:
     left, right = Var("total", span=site.span), Var("x", span=site.span)
     value = site.call(cast, right, dtype=int64) if counted else right
     return Function((left, right), site.call(op, left, value), span=site.span)
 
 
-def _stacked(site: Site) -> Expr:
+def _stacked(site: ReadCall) -> Expr:
     _element(site, "stack")
     return site.call(stack_rows, site.operand(0), site.unit(), dim=site.attrs["dim"])
 
 
-def _both(site: Site) -> Expr:
+def _both(site: ReadCall) -> Expr:
     return site.call("concat", site.operand(0), site.operand(1))
 
 
-def _first(site: Site) -> Expr:
+def _first(site: ReadCall) -> Expr:
     return site.split(site.operand(1), lambda head, _: head, nothing(site))
 
 
-def _rest(site: Site) -> Expr:
+def _rest(site: ReadCall) -> Expr:
     return site.split(site.operand(1), lambda _, tail: tail, nothing(site))
 
 
-def _has_elements(site: Site) -> Expr:
+def _has_elements(site: ReadCall) -> Expr:
     yes, no = Constant(True, span=site.span), Constant(False, span=site.span)
     return site.split(site.operand(0), lambda *_: yes, no)
 
 
-def _is_cons(site: Site) -> Expr:
+def _is_cons(site: ReadCall) -> Expr:
     yes, no = Constant(True, span=site.span), Constant(False, span=site.span)
     return site.split(site.operand(1), lambda *_: yes, no)
 

@@ -31,7 +31,7 @@ from ..solver import Solver
 
 
 @final
-class Site:
+class ReadCall:
     """One call being read."""
 
     def __init__(self, call: OperatorCall, solver: Solver) -> None:
@@ -95,7 +95,7 @@ class Site:
         return split(xs, some, none, self.span)
 
 
-Reader: TypeAlias = Callable[[Site], Expr]
+Reader: TypeAlias = Callable[[ReadCall], Expr]
 """The meaning of a call that is read."""
 
 
@@ -109,6 +109,6 @@ def split(xs: Expr, some: Callable[[Var, Var], Expr], none: Expr, span: Span) ->
     return Match(xs, clauses, span=span)
 
 
-def nothing(site: Site) -> Expr:
+def nothing(site: ReadCall) -> Expr:
     """Stop the program: the list is empty."""
     return site.call(no_element, site.number(0), site.number(0))

@@ -13,7 +13,7 @@ from ...ir.expr import Call, Differentiation, Function, Rule, Transform, Var
 from ...ir.types import SizeType, TensorType, TypeHole
 from ..operators import OperatorCall, Reading
 from ..solver import Solver
-from .sites import Site
+from .sites import ReadCall
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -27,7 +27,7 @@ def stop_gradient_reading(
     ty = solver.awaited(call.types[0])
     if isinstance(ty, TypeHole | TensorType | SizeType):
         return None
-    site = Site(call, solver)
+    site = ReadCall(call, solver)
     var = Var("value", span=site.span)
     identity = Function((var,), var, name="stop_gradient", span=site.span)
     transform = Transform(Rule.STOP_GRADIENT, identity, Differentiation(), span=site.span)

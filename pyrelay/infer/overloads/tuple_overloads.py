@@ -15,14 +15,14 @@ from ...operators.primitive.extrema import amax, amin
 from ...operators.primitive.index import index
 from ...operators.primitive.reduce import sum_
 from ..operators import OperatorCall
-from .sites import Reader, Site, nothing
+from .sites import ReadCall, Reader, nothing
 
 
 def _of_fields(op: Op, none: int | None, name: str) -> Reader:
     """Return the reading of `sum`, `max` or `min` of a tuple; `none` is the value of the empty
     one."""
 
-    def read(site: Site) -> Expr:
+    def read(site: ReadCall) -> Expr:
         fields = _parts(site)
         if not fields and none is None:
             raise Clash(f"`{name}` of nothing", labels={0: "this is empty"})
@@ -34,7 +34,7 @@ def _of_fields(op: Op, none: int | None, name: str) -> Reader:
     return read
 
 
-def _parts(site: Site) -> list[Expr]:
+def _parts(site: ReadCall) -> list[Expr]:
     """Return the fields of the first operand, a tuple."""
     ty = site.solver.shallow(site.types[0])
     assert isinstance(ty, TupleType)
@@ -46,7 +46,7 @@ def _kind(ty: Type) -> type[Type]:
     return TensorType if isinstance(ty, SizeType) else type(ty)
 
 
-def _field_at(site: Site) -> Expr:
+def _field_at(site: ReadCall) -> Expr:
     """Return the field at a place, which only the running program knows. Raises Clash where the
     fields are no elements of one type."""
     whole = site.solver.resolve(site.types[0])
@@ -64,7 +64,7 @@ def _field_at(site: Site) -> Expr:
     return value
 
 
-def _some_fields(site: Site) -> Expr:
+def _some_fields(site: ReadCall) -> Expr:
     ((_, start, stop, step),) = site.attrs["spec"]
     if step == 0:
         raise Clash("a slice takes no step of 0")

@@ -9,7 +9,7 @@ from ...ir.op import Clash
 from ...ir.types import TensorType, TupleType, Type, TypeHole, show
 from ..operators import OperatorCall, Reading
 from ..solver import Solver
-from .sites import Site
+from .sites import ReadCall
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -31,7 +31,7 @@ def gradient(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Rea
             labels={1: f"this is {show(grads)}"},
             help=_WAY,
         )
-    site = Site(call, solver)
+    site = ReadCall(call, solver)
     return Reading(site.operands, site.operand(1))
 
 

@@ -170,7 +170,7 @@ def _block(functions: Mapping[Var, Function], body: Expr) -> LetBlock:
 
 
 @final
-class Instances:
+class OpenInstances:
     """The open functions of a module at the types at which they are used, as global functions."""
 
     def __init__(self, taken: Mapping[str, Function]) -> None:

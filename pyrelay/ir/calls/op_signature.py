@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import lru_cache
 
-from ..op import Holder, Missing, Op
+from ..op import HiddenKind, Missing, Op
 
 
 @lru_cache
@@ -15,7 +15,7 @@ def signature(op: Op) -> inspect.Signature:
     What must be given and stands behind a default is passed by name, and so is a key, which no
     function of torch has.
     """
-    keys = {h.name for h in op.hidden if h.holder is Holder.KEY}
+    keys = {h.name for h in op.hidden if h.holder is HiddenKind.KEY}
     found: list[inspect.Parameter] = []
     has_default = False
     for param in op.params:

@@ -29,7 +29,7 @@ from ..types import (
 
 
 @final
-class Agreement(Settled):
+class TypeComparison(Settled):
     """Compares types; a type rule may use it as its solver."""
 
     def __init__(self, sizes: frozenset[str], assumptions: Sequence[Assumption]) -> None:

@@ -11,7 +11,7 @@ from ..dims import DimVar
 from ..effect import Effects, effects_of
 from ..expr import Call, Expr, Function, Pattern, Var
 from ..traverse import post_order
-from .agreement import Agreement
+from .agreement import TypeComparison
 
 if TYPE_CHECKING:
     from ..module import Module
@@ -47,7 +47,7 @@ class VerifyError(Exception):
 
 
 @final
-class Facts:
+class ModuleFacts:
     """The state that all functions of a module share while it is verified."""
 
     def __init__(self, module: Module) -> None:
@@ -65,7 +65,7 @@ class Facts:
 class Scene:
     """One global function under verification."""
 
-    def __init__(self, facts: Facts, name: str, function: Function) -> None:
+    def __init__(self, facts: ModuleFacts, name: str, function: Function) -> None:
         self.facts: Final = facts
         self.module: Final = facts.module
         self.name: Final = name
@@ -83,9 +83,9 @@ class Scene:
         return frozenset(callee for callee in calls if isinstance(callee, Expr))
 
     @cached_property
-    def agreement(self) -> Agreement:
+    def agreement(self) -> TypeComparison:
         """How types are compared: by the sizes and assumptions of the functions around."""
         functions = [n for n in self.nodes if isinstance(n, Function)]
         sizes = frozenset(p.name for f in functions for p in f.type_params if isinstance(p, DimVar))
         assumed = tuple(a for f in functions for a in f.assumptions)
-        return Agreement(sizes, assumed)
+        return TypeComparison(sizes, assumed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from . import forms, scopes, typing
-from .scene import Facts, Invariant, Scene, VerifyError
+from .scene import Invariant, ModuleFacts, Scene, VerifyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +89,7 @@ def verify(module: Module, stage: Stage, before: Module | None = None) -> None:
     looked at again for what depends on them alone.
     """
     known = frozenset[Invariant]() if before is None else _VERIFIED.get(before, frozenset())
-    facts = Facts(module)
+    facts = ModuleFacts(module)
     scenes = [Scene(facts, name, function) for name, function in module.functions.items()]
     changed = scenes
     if before is not None and _surroundings_stay(before, module):

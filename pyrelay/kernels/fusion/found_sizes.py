@@ -16,7 +16,7 @@ from ...ir.op import Op, ShapeBehaviour
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import dim_names
 from ...ir.verify import typing
-from ...ir.verify.scene import Facts, Scene
+from ...ir.verify.scene import ModuleFacts, Scene
 
 
 def takes_found_sizes_as_equal(module: Module, function: Function) -> bool:
@@ -29,7 +29,7 @@ def takes_found_sizes_as_equal(module: Module, function: Function) -> bool:
     if not found:
         return False
     params = (*function.type_params, *(DimVar(n) for n in sorted(found)))
-    scene = Scene(Facts(module), function.name or "", replace(function, type_params=params))
+    scene = Scene(ModuleFacts(module), function.name or "", replace(function, type_params=params))
     checks = (typing.operators_follow_their_rules, typing.calls_agree, typing.nodes_agree)
     return any(not _tells(node) for check in checks for node, _ in check(scene))
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ...disk_cache import DiskCache
-from ...ir.module import Attribute
+from ...ir.module import ModuleKey
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Layout, Number, Read, Scratch, Size, Stride, Written
 from ...kernels.tape import Tape
@@ -31,7 +31,7 @@ else:
 TEXTS: Final = DiskCache("regions", limit=128 << 20)
 """Texts of regions, by what they depend on."""
 
-_TEXT: Final[Attribute[RegionText]] = Attribute(
+_TEXT: Final[ModuleKey[RegionText]] = ModuleKey(
     "text",
     (
         *(RegionText, Integer, Offset, Made, Piece, Kernel, Kept, Route),

@@ -9,7 +9,7 @@ from ...ir.op import (
     MODE,
     Elementwise,
     Hidden,
-    Holder,
+    HiddenKind,
     Init,
     Layouts,
     Library,
@@ -68,7 +68,7 @@ dropout: Final = Op(
     # Linear in its input: the same key gives the same mask.
     push=Linear(("input",)),
     grad=lambda p: (dropout(p.g, p.args[1], p=p.attrs["p"], training=p.attrs["training"]), None),
-    hidden=(Hidden("key", Holder.KEY, Init.NORMAL, lambda call: KEY),),
+    hidden=(Hidden("key", HiddenKind.KEY, Init.NORMAL, lambda call: KEY),),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), KEY_SPEC), {"training": True}),

@@ -8,7 +8,7 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
     Hidden,
-    Holder,
+    HiddenKind,
     Init,
     Library,
     Linear,
@@ -139,7 +139,7 @@ param: Final = Op(
     lowering=View(lambda torch, value: value, moving.unmoved),
     push=Linear(("value",)),
     grad=lambda p: (p.g,),
-    hidden=(Hidden("value", Holder.PARAMETER, Init.FAN_IN, _param_value),),
+    hidden=(Hidden("value", HiddenKind.PARAMETER, Init.FAN_IN, _param_value),),
     hyper=(
         attribute("shape", convert=kinds.shape),
         attribute("dtype", None, kinds.optional(kinds.dtype)),

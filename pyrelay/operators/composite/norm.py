@@ -15,7 +15,7 @@ from ...ir.op import (
     MODE,
     Expansion,
     Hidden,
-    Holder,
+    HiddenKind,
     Init,
     Layouts,
     Library,
@@ -132,10 +132,10 @@ batch_norm: Final = Op(
     lowering=Library(_batch_norm, fused=MadeOf(_batch_norm_code)),
     grad=Expansion(_batch_norm_code),
     hidden=(
-        Hidden("running_mean", Holder.BUFFER, Init.ZEROS, _per_channel),
-        Hidden("running_var", Holder.BUFFER, Init.ONES, _per_channel),
-        Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
-        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+        Hidden("running_mean", HiddenKind.BUFFER, Init.ZEROS, _per_channel),
+        Hidden("running_var", HiddenKind.BUFFER, Init.ONES, _per_channel),
+        Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
     ),
     hyper=(attribute("affine", True, kinds.flag),),
     torch_name=None,
@@ -219,10 +219,18 @@ layer_norm: Final = Op(
     grad=Expansion(lambda args, attrs: layer_norm_with_statistics(*args, **attrs)[0]),
     hidden=(
         Hidden(
-            "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
+            "weight",
+            HiddenKind.PARAMETER,
+            Init.ONES,
+            _normalized_weight,
+            only_if="elementwise_affine",
         ),
         Hidden(
-            "bias", Holder.PARAMETER, Init.ZEROS, _normalized_weight, only_if="elementwise_affine"
+            "bias",
+            HiddenKind.PARAMETER,
+            Init.ZEROS,
+            _normalized_weight,
+            only_if="elementwise_affine",
         ),
     ),
     hyper=(attribute("elementwise_affine", True, kinds.flag),),
@@ -297,7 +305,11 @@ rms_norm: Final = composite(
     is_fresh=True,
     hidden=(
         Hidden(
-            "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
+            "weight",
+            HiddenKind.PARAMETER,
+            Init.ONES,
+            _normalized_weight,
+            only_if="elementwise_affine",
         ),
     ),
     hyper=(attribute("elementwise_affine", True, kinds.flag),),
@@ -357,8 +369,8 @@ group_norm: Final = composite(
     ),
     is_fresh=True,
     hidden=(
-        Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
-        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+        Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
     ),
     hyper=(attribute("affine", True, kinds.flag),),
     torch_name="nn.functional.group_norm",
@@ -411,8 +423,8 @@ instance_norm: Final = composite(
     ),
     is_fresh=True,
     hidden=(
-        Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
-        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+        Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
     ),
     hyper=(attribute("affine", default=False, convert=kinds.flag),),
     torch_name="nn.functional.instance_norm",

@@ -14,7 +14,7 @@ from ...ir.op import (
     Expansion,
     Gradient,
     Hidden,
-    Holder,
+    HiddenKind,
     Init,
     Layouts,
     Library,
@@ -142,8 +142,8 @@ def _convolution(
         grad=grad,
         push=Linear(("input",), ("weight", "bias"), added="bias"),
         hidden=(
-            Hidden("weight", Holder.PARAMETER, Init.FAN_IN, conv_weight),
-            Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
+            Hidden("weight", HiddenKind.PARAMETER, Init.FAN_IN, conv_weight),
+            Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
         ),
         hyper=(
             attribute("out_channels", convert=kinds.size),

@@ -10,7 +10,7 @@ from ...ir.dims import Dim
 from ...ir.op import (
     Expansion,
     Hidden,
-    Holder,
+    HiddenKind,
     Init,
     Layouts,
     Library,
@@ -115,8 +115,8 @@ conv_transpose2d: Final = Op(
     lowering=Library(_conv_transpose2d),
     grad=Expansion(_transposed_code),
     hidden=(
-        Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _transposed_weight),
-        Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
+        Hidden("weight", HiddenKind.PARAMETER, Init.FAN_IN, _transposed_weight),
+        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
     ),
     hyper=(
         attribute("out_channels", convert=kinds.size),

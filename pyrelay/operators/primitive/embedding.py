@@ -9,7 +9,7 @@ from ...ir.dims import Dim, product
 from ...ir.op import (
     Elementwise,
     Hidden,
-    Holder,
+    HiddenKind,
     Init,
     Library,
     Linear,
@@ -100,7 +100,7 @@ embedding: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_embedding, is_fresh=True, fused=Elementwise(_embedding_element)),
     grad=_embedding_grad,
-    hidden=(Hidden("weight", Holder.PARAMETER, Init.NORMAL, _embedding_weight),),
+    hidden=(Hidden("weight", HiddenKind.PARAMETER, Init.NORMAL, _embedding_weight),),
     hyper=(
         attribute("num_embeddings", convert=kinds.size),
         attribute("embedding_dim", convert=kinds.size),

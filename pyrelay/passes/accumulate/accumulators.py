@@ -18,8 +18,8 @@ from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.traverse import post_order
 from ...ir.types import TensorType, is_float
 from ..base import Opaque
-from .flow import Flow, Leaf, Path, flow_of
-from .terms import SUMMING, Form, SumForm, term_of
+from .flow import Leaf, Path, SumFlow, flow_of
+from .terms import SUMMING, SumForm, TermForm, term_of
 
 
 @final
@@ -87,7 +87,7 @@ def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
     kept = {
         part
         for accumulator in accumulators
-        if accumulator.kind.form in (Form.PRODUCT, Form.ROWS)
+        if accumulator.kind.form in (TermForm.PRODUCT, TermForm.ROWS)
         for _, parts in accumulator.terms.values()
         for part in parts
     }
@@ -99,7 +99,7 @@ def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
 
 
 def _accumulator(
-    flow: Flow, param: Var, wants_rows: Callable[[str, Path], bool]
+    flow: SumFlow, param: Var, wants_rows: Callable[[str, Path], bool]
 ) -> Accumulator | None:
     """Return the accumulator that starts at a parameter, if it is one."""
     leaves, sums = _reached(flow, (param, ()))
@@ -133,7 +133,7 @@ def _gives_rows(leaves: Mapping[Leaf, None], wants_rows: Callable[[str, Path], b
     return all(wants_rows(holder, path) for holder, path in leaves if isinstance(holder, str))
 
 
-def _reached(flow: Flow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]]:
+def _reached(flow: SumFlow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]]:
     """Return everything that a value reaches, in order, and the sums among that."""
     leaves: dict[Leaf, None] = {start: None}
     sums: dict[Var, None] = {}
@@ -155,7 +155,7 @@ def _reached(flow: Flow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]
     return leaves, sums
 
 
-def _is_fed(flow: Flow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
+def _is_fed(flow: SumFlow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
     """Return whether all that comes to a leaf, inside the group, comes from the accumulator."""
     holder, path = leaf
     if isinstance(holder, Var) and holder in flow.terms:
@@ -173,7 +173,7 @@ def _is_fed(flow: Flow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
 
 
 def _keeps_sizes(
-    flow: Flow, call: Call, leaves: Mapping[Leaf, None], names: frozenset[str]
+    flow: SumFlow, call: Call, leaves: Mapping[Leaf, None], names: frozenset[str]
 ) -> bool:
     """Return whether a call that passes on a sum of the accumulator passes on its sizes by their
     names."""
@@ -186,7 +186,7 @@ def _keeps_sizes(
     return all(sizes.get(name) == Dim.of(name) for name in names)
 
 
-def _is_entered_once(flow: Flow, leaves: Mapping[Leaf, None], names: frozenset[str]) -> bool:
+def _is_entered_once(flow: SumFlow, leaves: Mapping[Leaf, None], names: frozenset[str]) -> bool:
     """Return whether each function that gives a sum of the accumulator takes one, and knows its
     sizes."""
     for name, function in flow.group.items():

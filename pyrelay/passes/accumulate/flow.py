@@ -67,7 +67,7 @@ class FlowEdge:
 
 @final
 @dataclass(slots=True, eq=False)
-class Flow:
+class SumFlow:
     """The flow of one group of functions."""
 
     group: Mapping[str, Function]
@@ -91,9 +91,9 @@ class Flow:
         self.steps_to.setdefault(step.target, []).append(step)
 
 
-def flow_of(group: Mapping[str, Function]) -> Flow:
+def flow_of(group: Mapping[str, Function]) -> SumFlow:
     """Return the flow of functions, in A-normal form, that call each other."""
-    flow = Flow(group)
+    flow = SumFlow(group)
     for name, function in group.items():
         _Walk(flow).walk(function.body, name)
     return flow
@@ -103,7 +103,7 @@ def flow_of(group: Mapping[str, Function]) -> Flow:
 class _Walk:
     """Adds what one function does to a flow; an explicit stack, so nothing nests too deeply."""
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: SumFlow) -> None:
         self._flow: Final = flow
         self._pending: Final[list[tuple[Expr, Holder]]] = []
 

@@ -39,7 +39,7 @@ SUMMING: Final = (add, matmul, sum_, embedding_grad, index_accumulate)
 """The operators of terms and of sums."""
 
 
-class Form(Enum):
+class TermForm(Enum):
     """The parts of a term."""
 
     WHOLE = "itself"
@@ -61,7 +61,7 @@ class Side(Enum):
 class SumForm:
     """The common form of the terms of one sum; `how` completes the form."""
 
-    form: Form
+    form: TermForm
     types: tuple[TensorType, ...]
     """Of the parts."""
     how: tuple[Any, ...] = ()
@@ -69,7 +69,7 @@ class SumForm:
     def under(self, sizes: Substitution) -> SumForm:
         """Return the kind with sizes replaced."""
         types = tuple(TensorType(tuple(map(sizes.dim, t.shape)), t.dtype) for t in self.types)
-        if self.form is not Form.ROWS:
+        if self.form is not TermForm.ROWS:
             return SumForm(self.form, types, self.how)
         how = tuple((n, sizes.dim(v) if isinstance(v, Dim) else v) for n, v in self.how)
         return SumForm(self.form, types, how)
@@ -77,15 +77,15 @@ class SumForm:
     def total(self, parts: Sequence[Value]) -> Value:
         """Return the sum of terms, from their parts side by side in a new first dim."""
         match self.form:
-            case Form.WHOLE:
+            case TermForm.WHOLE:
                 return parts[0].sum((0,))
-            case Form.SUM:
+            case TermForm.SUM:
                 return parts[0].sum((0, *(d + 1 for d in self.how)))
-            case Form.ROWS:
+            case TermForm.ROWS:
                 ((_, count), (_, from_end)) = self.how
                 numbers = from_start(parts[1], count) if from_end else parts[1]
                 return embedding_grad(parts[0], numbers, num_embeddings=count)
-            case Form.PRODUCT:
+            case TermForm.PRODUCT:
                 left, right = (_rows(p, side) for p, side in zip(parts, self.how, strict=True))
                 return left.transpose(0, 1) @ right
 
@@ -99,7 +99,7 @@ def term_of(term: Expr, defined: Definitions) -> Term | None:
     found = _special(defined.get(term), defined)
     if found is not None:
         return found
-    return (SumForm(Form.WHOLE, (term.ty,)), (term,)) if term.ty.rank <= MOST_WHOLE else None
+    return (SumForm(TermForm.WHOLE, (term.ty,)), (term,)) if term.ty.rank <= MOST_WHOLE else None
 
 
 def _added_rows(call: Call, defined: Definitions) -> Term | None:
@@ -114,7 +114,7 @@ def _added_rows(call: Call, defined: Definitions) -> Term | None:
 
 def _rows_term(rows: Var, numbers: Expr, count: Dim, *, from_end: bool) -> Term:
     how = (("num_embeddings", count), ("from_end", from_end))
-    return SumForm(Form.ROWS, (_type(rows), _type(numbers)), how), (rows, numbers)
+    return SumForm(TermForm.ROWS, (_type(rows), _type(numbers)), how), (rows, numbers)
 
 
 def _special(value: Expr | None, defined: Definitions) -> Term | None:
@@ -124,7 +124,7 @@ def _special(value: Expr | None, defined: Definitions) -> Term | None:
                 return None
             left, first = _left(left, defined)
             right, second = _right(right, defined)
-            form = SumForm(Form.PRODUCT, (_type(left), _type(right)), (first, second))
+            form = SumForm(TermForm.PRODUCT, (_type(left), _type(right)), (first, second))
             return form, (left, right)
         case Call(callee, (Var() as whole,)) if callee is sum_:
             return _sum(value, whole, defined)
@@ -143,9 +143,9 @@ def _sum(value: Call, whole: Var, defined: Definitions) -> Term | None:
         return None
     vector = _vector(whole, defined)
     if vector is not None and value.ty == vector.ty:
-        return SumForm(Form.WHOLE, (_type(vector),)), (vector,)
+        return SumForm(TermForm.WHOLE, (_type(vector),)), (vector,)
     places = tuple(d % _rank(whole) for d in dims)
-    return SumForm(Form.SUM, (_type(whole),), places), (whole,)
+    return SumForm(TermForm.SUM, (_type(whole),), places), (whole,)
 
 
 def _left(var: Var, defined: Definitions) -> tuple[Var, Side]:

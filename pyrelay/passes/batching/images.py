@@ -32,14 +32,14 @@ from ...operators.primitive.pool import (
 )
 from ...operators.shared.operands import is_given
 from ...operators.tiers import Body
-from .rows import Rows, Rule, reshaped, rows_type
+from .rows import RowsCall, Rule, reshaped, rows_type
 
 
 def _on_batch(rank: int, *sizes: str) -> Rule:
     """Return the rule of an operator on images, of `rank` dims with that of the batch, whose
     attributes `sizes` are shapes of images."""
 
-    def rule(rows: Rows) -> Value:
+    def rule(rows: RowsCall) -> Value:
         operands = [rows.folded(i, rank) for i in range(len(rows.operands))]
         attrs = {name: _folded_shape(rows, rows.attrs[name], rank) for name in sizes}
         return reshaped(rows.emit(operands, **attrs), rows_type(rows.ty, True, rows.count))
@@ -47,13 +47,13 @@ def _on_batch(rank: int, *sizes: str) -> Rule:
     return rule
 
 
-def _folded_shape(rows: Rows, shape: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
+def _folded_shape(rows: RowsCall, shape: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
     if len(shape) < rank:
         return (rows.count, *shape)
     return (rows.count * shape[0], *shape[1:])
 
 
-def _interpolate(rows: Rows) -> Value | None:
+def _interpolate(rows: RowsCall) -> Value | None:
     return _on_batch(rows.rank())(rows)
 
 
@@ -76,7 +76,7 @@ def _one_behind_another(value: Value) -> Value:
     return value.reshape(value.shape[0] * value.shape[1], *value.shape[2:])
 
 
-def _convolution(rows: Rows) -> Value:
+def _convolution(rows: RowsCall) -> Value:
     """Return a convolution: of one batch of all images if the weight is shared, else in groups."""
     x, weight, bias = rows.operands
     rank = rows.rank(1)
@@ -98,14 +98,14 @@ def _convolution(rows: Rows) -> Value:
     return _with_bias(rows, found) if is_given(bias) else found
 
 
-def _with_bias(rows: Rows, images: Value) -> Value:
+def _with_bias(rows: RowsCall, images: Value) -> Value:
     """Return images with the bias of each channel added."""
     bias, spatial = rows.operands[2], rows.rank(1) - 2
     lead = (rows.count, *(ONE,) * (len(rows.shape) - spatial - 1)) if rows.has(2) else ()
     return images + bias.reshape(*lead, bias.shape[-1], *(ONE,) * spatial)
 
 
-def _input_grad(rows: Rows) -> Value:
+def _input_grad(rows: RowsCall) -> Value:
     """Return the cotangent of the input: linear in that of the result, as a convolution is."""
     size: tuple[Dim, ...] = tuple(map(Dim.of, rows.attrs["input_size"]))
     if not rows.has(1):
@@ -121,7 +121,7 @@ def _input_grad(rows: Rows) -> Value:
     return _from_channels(found, rows.count, rows.ty)
 
 
-def _weight_grad(rows: Rows) -> Value:
+def _weight_grad(rows: RowsCall) -> Value:
     """Return the cotangent of the weight for each row, by a convolution in groups: on a CPU faster
     than products of patches."""
     size: tuple[Dim, ...] = tuple(map(Dim.of, rows.attrs["weight_size"]))

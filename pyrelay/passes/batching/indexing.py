@@ -23,7 +23,7 @@ from ...operators.primitive.parts import index_add
 from ...operators.primitive.sort import searchsorted
 from ...operators.primitive.view import permute
 from ...operators.tiers import Body
-from .rows import Mask, Rows, Rule
+from .rows import Mask, RowsCall, Rule
 from .views import along
 
 _WHOLE: Final = ("slice", None, None, None)
@@ -53,7 +53,7 @@ class _Index:
         return self.value.reshape(count, *(ONE,) * (rank - self.rank), *own)
 
 
-def _indices(rows: Rows) -> list[_Index]:
+def _indices(rows: RowsCall) -> list[_Index]:
     pack, mask = rows.operands[1], rows.is_row[1]
     assert isinstance(pack.ty, TupleType)
     masks: tuple[Mask, ...] = mask if isinstance(mask, tuple) else (mask,) * len(pack.ty.fields)
@@ -61,7 +61,7 @@ def _indices(rows: Rows) -> list[_Index]:
     return [_Index(v, bool(m), v.rank - bool(m)) for v, m in zip(values, masks, strict=True)]
 
 
-def _aligned(rows: Rows, indices: Sequence[_Index]) -> list[tuple[Any, ...]]:
+def _aligned(rows: RowsCall, indices: Sequence[_Index]) -> list[tuple[Any, ...]]:
     """Return the spec of one row with the ellipsis, implied at the end, as whole slices."""
     spec = list(rows.attrs["spec"])
     used = sum(
@@ -91,7 +91,7 @@ def _moved(value: Value, start: int, width: int, to: int) -> Value:
     return value if order == sorted(order) else permute(value, dims=tuple(order))
 
 
-def _read(rows: Rows) -> Value | None:
+def _read(rows: RowsCall) -> Value | None:
     """Return elements read by position."""
     indices, spec = _indices(rows), rows.attrs["spec"]
     tensors = frozenset(k for k, i in enumerate(indices) if i.rank)
@@ -123,7 +123,7 @@ def _moves(spec: Sequence[tuple[Any, ...]], together: frozenset[int]) -> bool:
     return bool(places) and places[-1] - places[0] != len(places) - 1
 
 
-def _write(rows: Rows) -> Value | None:
+def _write(rows: RowsCall) -> Value | None:
     """Return tensors with elements written, or added to, by position."""
     indices, spec = _indices(rows), rows.attrs["spec"]
     tensors = frozenset(k for k, i in enumerate(indices) if i.rank)
@@ -148,7 +148,7 @@ def _write(rows: Rows) -> Value | None:
 
 
 def _write_masked(
-    rows: Rows, whole: Value, indices: Sequence[_Index], spec: Sequence[tuple[Any, ...]]
+    rows: RowsCall, whole: Value, indices: Sequence[_Index], spec: Sequence[tuple[Any, ...]]
 ) -> Value | None:
     """Return tensors in which one value is written, or added, wherever a mask of the row is
     true."""
@@ -190,7 +190,7 @@ def _index_add_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     return index_accumulate(x, _listed(places), scaled, spec=_slices(x, attrs["dim"]))
 
 
-def _shared_places(rows: Rows) -> Value | None:
+def _shared_places(rows: RowsCall) -> Value | None:
     """Return slices selected, or added to, at the same positions in every row."""
     if rows.has(1) or not rows.rank():
         return None
@@ -198,13 +198,13 @@ def _shared_places(rows: Rows) -> Value | None:
     return rows.emit(operands, dim=rows.attrs["dim"] % rows.rank() + 1)
 
 
-def _numbered(rows: Rows, operand: int, each: Dim) -> Value:
+def _numbered(rows: RowsCall, operand: int, each: Dim) -> Value:
     """Return numbers below `each` of every row as numbers among those of all rows."""
     numbers, rank = rows.whole(operand), rows.rank(operand)
     return numbers + rows.places(rank) * rows.builder.size(each)
 
 
-def _embedding(rows: Rows) -> Value:
+def _embedding(rows: RowsCall) -> Value:
     """Return rows of a table; with a table for each row, of all tables one behind another."""
     if not rows.has(1):
         return rows.emit(rows.operands)
@@ -217,7 +217,7 @@ def _embedding(rows: Rows) -> Value:
     return where(_is_padding(rows, 0, padding, size), stop_gradient(found), found)
 
 
-def _embedding_grad(rows: Rows) -> Value:
+def _embedding_grad(rows: RowsCall) -> Value:
     """Return the cotangents of the tables of all rows, one behind another."""
     size = Dim.of(rows.attrs["num_embeddings"])
     operands = rows.whole(0), _numbered(rows, 1, size)
@@ -225,14 +225,14 @@ def _embedding_grad(rows: Rows) -> Value:
     return found.reshape(rows.count, *rows.shape)
 
 
-def _is_padding(rows: Rows, operand: int, padding: Any, size: Dim) -> Value:
+def _is_padding(rows: RowsCall, operand: int, padding: Any, size: Dim) -> Value:
     number = Dim.of(padding)
     if number.constant is not None and number.constant < 0:
         number = number + size
     return equal(rows.whole(operand), rows.builder.size(number)).unsqueeze(-1)
 
 
-def _searchsorted(rows: Rows) -> Value:
+def _searchsorted(rows: RowsCall) -> Value:
     """Return positions in sorted lines, of which there is one or one for each line of `input`."""
     if not rows.has(0) and rows.rank(0) == 1:
         return rows.emit(rows.operands)

@@ -33,10 +33,10 @@ from ...operators.primitive.random import (
 from ...operators.shared import philox
 from ...operators.shared.operands import is_given
 from ...operators.tiers import Body
-from .rows import Rows, Rule
+from .rows import RowsCall, Rule
 
 
-def _philox(rows: Rows) -> Value:
+def _philox(rows: RowsCall) -> Value:
     """Return the words of each row: the dim of the words is the last, so keys broadcast."""
     rank = max(rows.rank(0) - 1, rows.rank(1))
     return rows.emit((rows.padded(0, rank + 1), rows.padded(1, rank)))

@@ -56,7 +56,7 @@ def has_rows(ty: Type) -> bool:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rows:
+class RowsCall:
     """A call whose operands are all rows at once, or the same for each."""
 
     builder: Builder
@@ -139,7 +139,7 @@ class Rows:
         return value.reshape(self.count * value.shape[1], *value.shape[2:])
 
 
-Rule: TypeAlias = Callable[[Rows], "Value | None"]
+Rule: TypeAlias = Callable[[RowsCall], "Value | None"]
 
 
 def reshaped(value: Value, ty: Type) -> Value:

@@ -36,17 +36,17 @@ from ...operators.primitive.reduce import all_
 from ...operators.primitive.scan import cumprod, cumsum
 from ...operators.tiers import Body, body_of
 from . import images, indexing, random, views
-from .rows import Mask, Rows, Rule, has_rows, is_any, rows_type
+from .rows import Mask, RowsCall, Rule, has_rows, is_any, rows_type
 
 
-def _linear(rows: Rows) -> Value | None:
+def _linear(rows: RowsCall) -> Value | None:
     """Return `linear(x, w, b)[i] = linear(x[i], w, b)`: one product for all rows."""
     if any(map(rows.has, range(1, len(rows.operands)))) or not rows.rank():
         return None
     return rows.emit(rows.operands)
 
 
-def _matmul(rows: Rows) -> Value:
+def _matmul(rows: RowsCall) -> Value:
     """Return `(x @ y)[i] = x[i] @ y[i]`; a matrix that all rows share is read once."""
     (x, y), ranks = rows.operands, (rows.rank(0), rows.rank(1))
     match rows.has(0), rows.has(1):
@@ -69,12 +69,12 @@ def _matmul(rows: Rows) -> Value:
     return rows.emit(stacks).reshape(rows.count, *rows.shape)
 
 
-def _stacks(rows: Rows) -> Value:
+def _stacks(rows: RowsCall) -> Value:
     """Return the value of an operator that takes stacks of matrices of any rank."""
     return rows.emit(rows.operands)
 
 
-def _solve(rows: Rows) -> Value:
+def _solve(rows: RowsCall) -> Value:
     """Return solutions, for right-hand sides that are vectors, or matrices, in every row."""
     matrix, sides = rows.whole(0), rows.whole(1)
     if rows.rank(1) == 1:
@@ -87,7 +87,7 @@ def _solve(rows: Rows) -> Value:
     return rows.emit(stacks)
 
 
-def _contract(rows: Rows) -> Value:
+def _contract(rows: RowsCall) -> Value:
     """Return sums of products with one label more: that of the rows."""
     equation = rows.attrs["equation"]
     label = next(c for c in ascii_letters if c not in equation)
@@ -104,7 +104,7 @@ def batched(
     assert isinstance(call.callee, Op)
     if not has_rows(type_of(call)):
         return None
-    rows = Rows(builder, call, operands, is_row, count)
+    rows = RowsCall(builder, call, operands, is_row, count)
     wanted = rows_type(type_of(call), True, count)
     for rule in rules_of(call.callee):
         try:
@@ -156,13 +156,13 @@ def rules_of(op: Op) -> Sequence[Rule]:
     return (*found, _as_code(body)) if body is not None else found
 
 
-def _pointwise(rows: Rows) -> Value:
+def _pointwise(rows: RowsCall) -> Value:
     """The elements of rows are those of the operands, broadcast: `f(x, y)[i] = f(x[i], y)`."""
     rank = len(rows.shape)
     return rows.emit([rows.padded(i, rank) for i in range(len(rows.operands))])
 
 
-def _pointwise_whole(rows: Rows) -> Value:
+def _pointwise_whole(rows: RowsCall) -> Value:
     """Return the value of a pointwise operator whose operands have one shape."""
     return rows.emit([rows.whole(i) for i in range(len(rows.operands))])
 
@@ -170,7 +170,7 @@ def _pointwise_whole(rows: Rows) -> Value:
 def _as_code(body: Body) -> Rule:
     """Return the rule of an operator that is defined by others: its body on all rows."""
 
-    def rule(rows: Rows) -> Value | None:
+    def rule(rows: RowsCall) -> Value | None:
         inner = Builder(rows.builder.span, rows.builder.names, rows.builder.solver)
         atoms = [
             Var("row", type_of(a), span=inner.span) if is_any(m) else a
@@ -251,12 +251,12 @@ def all_rows(builder: Builder, value: Value, mask: Mask, count: Dim) -> Value:
     return value if mask else value.expand((count, *value.shape))
 
 
-def _first_operand(rows: Rows) -> Value | None:
+def _first_operand(rows: RowsCall) -> Value | None:
     """Return the value of an operator whose first operand may have further dims in front."""
     return None if any(map(rows.has, range(1, len(rows.operands)))) else rows.emit(rows.operands)
 
 
-def _cast_to_type(rows: Rows) -> Value:
+def _cast_to_type(rows: RowsCall) -> Value:
     """Return numbers converted to the type that Python's `int`, `float` or `bool` gives."""
     return rows.operands[0].cast(known_dtype(rows.ty)).reshape(rows.count)
 

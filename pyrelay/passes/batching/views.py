@@ -35,10 +35,10 @@ from ...operators.primitive.view import (
     transpose,
     unsqueeze,
 )
-from .rows import Mask, Rows, Rule, reshaped, rows_type
+from .rows import Mask, RowsCall, Rule, reshaped, rows_type
 
 
-def reduction(rows: Rows) -> Value | None:
+def reduction(rows: RowsCall) -> Value | None:
     """Return a reduction, or anything else with a `dim` that may be None for all of them."""
     dim, rank = rows.attrs["dim"], rows.rank()
     if len(rows.operands) > 1:
@@ -59,7 +59,7 @@ def reduction(rows: Rows) -> Value | None:
 def along(*names: str) -> Rule:
     """Return the rule of an operator whose attributes name dims of all its operands alike."""
 
-    def rule(rows: Rows) -> Value:
+    def rule(rows: RowsCall) -> Value:
         operands, rank = [rows.whole(i) for i in range(len(rows.operands))], rows.rank()
         if rank == 0:
             # One element is a row of one.
@@ -77,44 +77,44 @@ def _behind(dims: Any, rank: int) -> Any:
     return dims % rank + 1
 
 
-def view_only(rows: Rows) -> Value:
+def view_only(rows: RowsCall) -> Value:
     """Return the same elements in another shape: that of the result, behind the rows."""
     return rows.operands[0].reshape(rows.count, *rows.shape)
 
 
-def _reshape(rows: Rows) -> Value:
+def _reshape(rows: RowsCall) -> Value:
     return rows.emit(rows.operands, shape=(rows.count, *rows.shape))
 
 
-def _flatten(rows: Rows) -> Value | None:
+def _flatten(rows: RowsCall) -> Value | None:
     return _FLATTENED(rows) if rows.rank() else view_only(rows)
 
 
-def _expand(rows: Rows) -> Value:
+def _expand(rows: RowsCall) -> Value:
     return rows.emit([rows.padded(0, len(rows.shape))], size=(rows.count, *rows.shape))
 
 
-def _sum_to(rows: Rows) -> Value:
+def _sum_to(rows: RowsCall) -> Value:
     size = rows.attrs["size"]
     missing = rows.rank() - len(size)
     whole = rows.emit(rows.operands, size=(rows.count, *(ONE,) * missing, *size))
     return whole.reshape(rows.count, *size)
 
 
-def _sized(rows: Rows) -> Value:
+def _sized(rows: RowsCall) -> Value:
     """Return the value of an operator whose attribute `size` is the shape of its result."""
     return rows.emit(rows.operands, size=(rows.count, *rows.attrs["size"]))
 
 
-def _permute(rows: Rows) -> Value:
+def _permute(rows: RowsCall) -> Value:
     return rows.emit(rows.operands, dims=(0, *_behind(rows.attrs["dims"], max(rows.rank(), 1))))
 
 
-def _unsqueeze(rows: Rows) -> Value:
+def _unsqueeze(rows: RowsCall) -> Value:
     return rows.emit(rows.operands, dim=rows.attrs["dim"] % (rows.rank() + 1) + 1)
 
 
-def _roll(rows: Rows) -> Value:
+def _roll(rows: RowsCall) -> Value:
     (x,) = rows.operands
     if rows.attrs["dims"] is not None and rows.rank():
         return rows.emit((x,), dims=_behind(rows.attrs["dims"], rows.rank()))
@@ -122,12 +122,12 @@ def _roll(rows: Rows) -> Value:
     return rows.emit((flat,), dims=(1,) * len(rows.attrs["shifts"])).reshape(*x.shape)
 
 
-def _edges(rows: Rows) -> Value:
+def _edges(rows: RowsCall) -> Value:
     """Return the value of an operator whose attribute counts dims from the last."""
     return rows.emit(rows.operands)
 
 
-def parts(rows: Rows) -> list[tuple[Value, bool]]:
+def parts(rows: RowsCall) -> list[tuple[Value, bool]]:
     """Return the tensors that one tuple holds, each with whether it is a row."""
     (pack,), (mask,) = rows.operands, rows.is_row
     assert isinstance(pack.ty, TupleType)
@@ -135,11 +135,11 @@ def parts(rows: Rows) -> list[tuple[Value, bool]]:
     return [(pack[i], bool(m)) for i, m in enumerate(masks)]
 
 
-def _joined(extra: int) -> Callable[[Rows], Value]:
+def _joined(extra: int) -> Callable[[RowsCall], Value]:
     """Return the rule of an operator that joins tensors along a dim of the result, which has
     `extra` dims more than they."""
 
-    def rule(rows: Rows) -> Value:
+    def rule(rows: RowsCall) -> Value:
         whole = [v if m else rows.repeated(v) for v, m in parts(rows)]
         rank = whole[0].rank - 1 + extra
         return rows.emit((rows.builder.tuple(whole),), dim=rows.attrs["dim"] % rank + 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.dim_availability import shown, uncovered
-from ...analysis.free_names import Summary, names_in
+from ...analysis.free_names import FreeNames, names_in
 from ...diagnostics.source import Span
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
@@ -115,7 +115,7 @@ class Caller:
 
     def _sizes(
         self,
-        summaries: Sequence[Summary],
+        summaries: Sequence[FreeNames],
         captures: Sequence[tuple[Var, Value]],
         leaves: Sequence[Var],
     ) -> tuple[str, ...]:

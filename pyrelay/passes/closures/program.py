@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from ...analysis.free_names import Summary, names_in, summarise
+from ...analysis.free_names import FreeNames, names_in, summarise
 from ...analysis.matching import Matching
 from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
@@ -48,7 +48,7 @@ class FirstOrderProgram:
         self.table: Final = TypeTable(module.adts, Names(), module.functions[entry].span)
         self.units: Final = Units(self.table, names)
         self.targets: Final = Targets(module.functions, self.table)
-        self._summaries: Final[dict[Function, Summary]] = {}
+        self._summaries: Final[dict[Function, FreeNames]] = {}
         self._globals: Final[dict[str, Unit]] = {}
         self._locals: Final[dict[LocalTarget, Unit]] = {}
         self.applied: Final[dict[FunctionData, str]] = {}
@@ -60,7 +60,7 @@ class FirstOrderProgram:
         assert not isinstance(value, Closure)
         return value
 
-    def summary(self, function: Function) -> Summary:
+    def summary(self, function: Function) -> FreeNames:
         """Return the free names of a function of the source."""
         return self._summaries[function]
 

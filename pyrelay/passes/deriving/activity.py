@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(slots=True, eq=False)
-class Flow:
+class MaskFlow:
     """The masks of a group of recursive functions: those that come in (of parameters, or
     of results) and go out (of results, or of parameters), by function."""
 
@@ -82,8 +82,8 @@ class Activity:
     ) -> None:
         self._graph: Final = space.graph
         self._leaves: Final = space.leaves
-        self._varied: Final[dict[tuple[str, int], Flow]] = {}
-        self._useful: Final[dict[tuple[str, int], Flow]] = {}
+        self._varied: Final[dict[tuple[str, int], MaskFlow]] = {}
+        self._useful: Final[dict[tuple[str, int], MaskFlow]] = {}
         self.cell_use: Final = space.cell_use
         self.filled_cells: Final = filled_cells
         """The cells whose content is taken to be varied."""
@@ -94,22 +94,22 @@ class Activity:
         self.read: Final[set[Type]] = set()
         """The cells from which a useful value was seen to be read."""
 
-    def varied(self, name: str, mask: int) -> Steps[Flow]:
+    def varied(self, name: str, mask: int) -> Steps[MaskFlow]:
         """Return the flow from varied parameters of a function to results."""
         key = (name, mask)
         if key not in self._varied:
             self._varied[key] = yield self._solve(name, mask, forwards=True)
         return self._varied[key]
 
-    def useful(self, name: str, mask: int) -> Steps[Flow]:
+    def useful(self, name: str, mask: int) -> Steps[MaskFlow]:
         """Return the flow from useful leaves of a result back to the parameters."""
         key = (name, mask)
         if key not in self._useful:
             self._useful[key] = yield self._solve(name, mask, forwards=False)
         return self._useful[key]
 
-    def _solve(self, name: str, mask: int, *, forwards: bool) -> Steps[Flow]:
-        flow = Flow()
+    def _solve(self, name: str, mask: int, *, forwards: bool) -> Steps[MaskFlow]:
+        flow = MaskFlow()
         flow.enter(name, mask)
         source = self._graph.source(name)
         rule = rule_of(source.function)
@@ -131,7 +131,7 @@ class Activity:
             flow.changed = flow.changed and bool(self._graph.group(name))
         return flow
 
-    def varied_in(self, source: FunctionBody, mask: int, flow: Flow) -> Steps[Masks]:
+    def varied_in(self, source: FunctionBody, mask: int, flow: MaskFlow) -> Steps[Masks]:
         """Return the varied leaves of every variable of a function, some parameters varied."""
         sweep = Varied(self, self._graph, self._leaves, source.name, flow)
         for param in source.function.params:
@@ -142,7 +142,7 @@ class Activity:
         flow.leave(source.name, result)
         return sweep.masks
 
-    def useful_in(self, source: FunctionBody, mask: int, flow: Flow) -> Steps[Masks]:
+    def useful_in(self, source: FunctionBody, mask: int, flow: MaskFlow) -> Steps[Masks]:
         """Return the useful leaves of every variable of a function, part of its result useful."""
         sweep = Useful(self, self._graph, self._leaves, source.name, flow)
         sweep.use(source.body.result, mask)
@@ -177,7 +177,7 @@ class Varied:
     """One walk forwards over a function."""
 
     def __init__(
-        self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: Flow
+        self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: MaskFlow
     ) -> None:
         self._activity: Final = activity
         self._group: Final = frozenset(graph.group(name))
@@ -281,7 +281,7 @@ class Useful:
     """One walk backwards over a function."""
 
     def __init__(
-        self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: Flow
+        self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: MaskFlow
     ) -> None:
         self._activity: Final = activity
         self._group: Final = frozenset(graph.group(name))

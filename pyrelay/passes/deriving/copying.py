@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...ir.expr import (
     Binding,
-    BindPattern,
     Clause,
-    ConstructorPattern,
     Expr,
     Flavour,
     Function,
     LetBlock,
     Match,
     Pattern,
-    TuplePattern,
     Var,
     type_of,
 )
-from ...ir.traverse import Steps, children, rebuild
+from ...ir.traverse import Steps, children, map_pattern, rebuild
 
 if TYPE_CHECKING:
     from ...ir.names import Names
@@ -92,13 +89,5 @@ class Copier:
         return Clause(pattern, (yield self.copy(clause.body)), guard)
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Return the pattern with new variables. Patterns nest as deep as a user writes."""
-        match pattern:
-            case BindPattern(var, inner):
-                new = self.fresh(var)
-                below = None if inner is None else self.pattern(inner)
-                return BindPattern(new, below, span=pattern.span)
-            case ConstructorPattern(fields=fields) | TuplePattern(fields):
-                return replace(pattern, fields=tuple(map(self.pattern, fields)))
-            case _:
-                return pattern
+        """Return the pattern with new variables."""
+        return map_pattern(pattern, self.fresh)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...ir.expr import Function, type_of
 from ...ir.traverse import Steps
-from ..deriving.activity import Activity, Flow, active_cells
+from ..deriving.activity import Activity, MaskFlow, active_cells
 from ..deriving.cotangents.cells import Cells
 from ..deriving.cotangents.masks import ones
 from ..deriving.ruled import rule_of
@@ -75,7 +75,7 @@ class _Derivation:
                 yield self._define(member, flow, group)
         return self._instances[key]
 
-    def _declared(self, name: str, flow: Flow) -> Instance | None:
+    def _declared(self, name: str, flow: MaskFlow) -> Instance | None:
         """Return the instance of a function, which is yet to be defined; None for a member of a
         group that no call reaches."""
         if name not in flow.inward:
@@ -86,7 +86,9 @@ class _Derivation:
         function = name if is_constant else self.space.store.function_name(f"{name}_jvp")
         return Instance(name, flow.inward[name], moved, function, works_on_cells)
 
-    def _define(self, instance: Instance, flow: Flow, group: dict[str, Instance]) -> Steps[None]:
+    def _define(
+        self, instance: Instance, flow: MaskFlow, group: dict[str, Instance]
+    ) -> Steps[None]:
         source = self.space.graph.source(instance.source)
         if has_tangent_rule(source.function):
             self._pushed(source.function, instance)

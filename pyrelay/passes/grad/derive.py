@@ -15,7 +15,7 @@ from ...ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var, type_of
 from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
-from ..deriving.activity import Activity, Flow, active_cells
+from ..deriving.activity import Activity, MaskFlow, active_cells
 from ..deriving.cotangents.cells import Cells
 from ..deriving.cotangents.masks import bits, join_masks, ones
 from ..deriving.instantiation import call_instance, match_types, type_arguments
@@ -179,7 +179,7 @@ class _Derivation:
         span = source.function.span
         return {i: Var("g", leaves[i], span=span) for i in bits(useful)}
 
-    def _plain(self, name: str, varied: int, useful: int, flow: Flow) -> Steps[Instance]:
+    def _plain(self, name: str, varied: int, useful: int, flow: MaskFlow) -> Steps[Instance]:
         """Derive a function that is not recursive."""
         source = self.space.graph.source(name)
         instance = self.new_instance(name, varied, useful)

@@ -29,10 +29,10 @@ from .reverse import Sweep, Tools
 from .saved_values import Collector, type_of_saved
 
 if TYPE_CHECKING:
-    from ..deriving.activity import Flow
+    from ..deriving.activity import MaskFlow
     from ..deriving.bodies import FunctionBody
 
-    class Context(Tools, Protocol):
+    class GroupContext(Tools, Protocol):
         """The interface of the derivation of a group to the whole derivation."""
 
         def new_instance(self, name: str, varied: int, useful: int) -> Instance:
@@ -87,14 +87,14 @@ class Member:
 class GroupDerivation:
     """Derives one group, for one way of entering it."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: GroupContext) -> None:
         self._context: Final = context
         self._store: Final = context.space.store
         self._graph: Final = context.space.graph
         self.group: Final[dict[str, Instance]] = {}
         self._members: Final[list[Member]] = []
 
-    def derive(self, name: str, varied: Flow, mask: int) -> Steps[list[Instance]]:
+    def derive(self, name: str, varied: MaskFlow, mask: int) -> Steps[list[Instance]]:
         """Derive all functions that entering the group at `name` involves."""
         useful = yield self._context.activity.useful(name, mask)
         for member in self._graph.group(name):
@@ -121,7 +121,7 @@ class GroupDerivation:
         for code in member.codes.values():
             yield Collector(member.work, threaded).collect(code)
 
-    def _enter(self, name: str, varied: Flow, useful: Flow) -> Steps[None]:
+    def _enter(self, name: str, varied: MaskFlow, useful: MaskFlow) -> Steps[None]:
         given = useful.inward[name] & varied.outward.get(name, 0)
         instance = self._context.new_instance(name, varied.inward[name], given)
         self.group[name] = instance

@@ -26,7 +26,7 @@ from ...operators.primitive.conv import conv1d, conv2d, conv3d
 from ...operators.primitive.conv_transpose import conv_transpose2d
 from ...operators.shared.operands import is_given
 from ..base import Context, Pass
-from ..simplify.rules import Redex, Rule, apply_rules
+from ..simplify.rules import Redex, Rewrite, apply_rules
 
 if TYPE_CHECKING:
     from ...ir.module import Module
@@ -83,7 +83,7 @@ _OPERANDS: Final = {
 }
 
 NORM_RULES: Final = tuple(
-    Rule(
+    Rewrite(
         f"batch_norm({op.name}(x, w, b), m, v, s) = {op.name}(x, w * f, (b - m) * f) "
         "with f = s / sqrt(v + eps), where it does not train",
         batch_norm,

@@ -23,7 +23,7 @@ from ...operators.primitive.math import sigmoid, tanh
 from ...operators.primitive.pool import max_pool2d
 from ...operators.primitive.view import reshape, unsqueeze
 from ..base import Context, Pass
-from ..simplify.rules import Redex, Rule, apply_rules
+from ..simplify.rules import Redex, Rewrite, apply_rules
 
 # Pairs of calls that torch does in one.
 
@@ -57,7 +57,7 @@ def _row_times_matrix(site: Redex) -> Expr | None:
 
 
 TORCH_RULES: Final = (
-    Rule(
+    Rewrite(
         "c + a * b = addcmul(c, a, b) for float tensors of one shape",
         add,
         _sum_of_product,
@@ -65,7 +65,7 @@ TORCH_RULES: Final = (
         "%c + %a * %b",
         (multiply,),
     ),
-    Rule(
+    Rewrite(
         "reshape(unsqueeze(v, 0) @ m, (n,)) = v @ m",
         reshape,
         _row_times_matrix,
@@ -110,7 +110,7 @@ def _behind_pool(monotone: Op) -> Callable[[Redex], Expr | None]:
 
 
 POOL_RULES: Final = tuple(
-    Rule(
+    Rewrite(
         f"max_pool2d({op.name}(x)) = {op.name}(max_pool2d(x)), for {op.name} never decreases",
         max_pool2d,
         _behind_pool(op),

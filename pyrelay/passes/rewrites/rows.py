@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Final, final
 
 from ...analysis.dim_availability import needed, shown, uncovered
-from ...analysis.loops import Loop, Part, part_of, round_of
+from ...analysis.loops import ListPart, Loop, part_of, round_of
 from ...dataclass import dataclass
 from ...ir.dims import ZERO, Dim, product
 from ...ir.expr import Binding, Call, Constant, Expr, Match, Tuple, TupleGet, Var, is_atom, type_of
@@ -254,7 +254,7 @@ class _Analysis:
         for atom in self._loop.passed(self._loop.params.index(items)):
             made = self._round.made.get(atom)
             part = part_of(made) if isinstance(made, Match) else made
-            if not isinstance(part, Part) or part.of is not items or part.index != 1:
+            if not isinstance(part, ListPart) or part.of is not items or part.index != 1:
                 return None
         known = (d if not any(uncovered(d, self._available)) else ZERO for d in element.shape)
         lists, shape = (self._builder.value(items),), tuple(known)

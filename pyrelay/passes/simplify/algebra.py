@@ -37,7 +37,7 @@ from ...operators.primitive.view import (
     swapaxes,
     transpose,
 )
-from .rules import Definitions, Redex, Rule, by_operator
+from .rules import Definitions, Redex, Rewrite, by_operator
 
 
 def simplified(call: Call, known: Definitions) -> Expr | None:
@@ -225,72 +225,72 @@ _N: Final = "%n: Tensor[(3,), int64]"
 _B: Final = "%b: Tensor[(3,), bool]"
 
 LAWS: Final = (
-    Rule(
+    Rewrite(
         "n + 0 = n for integers, x + -0.0 = x", add, _neutral(_adds_nothing, 1, 0), _N, "0i64 + %n"
     ),
-    Rule("x - 0 = x", subtract, _neutral(_takes_nothing, 1), _X, "%x - 0.0f32"),
-    Rule("x * 1 = x", multiply, _neutral(_is_one, 1, 0), _X, "1.0f32 * %x"),
-    Rule("x / 1 = x", divide, _neutral(_is_one, 1), _X, "%x / 1.0f32"),
-    Rule("x ** 1 = x", power, _neutral(_is_one, 1), _X, "power(%x, 1.0f32)"),
-    Rule("n // 1 = n for integers", floor_divide, _whole_quotient, _N, "floor_divide(%n, 1i64)"),
-    Rule(
+    Rewrite("x - 0 = x", subtract, _neutral(_takes_nothing, 1), _X, "%x - 0.0f32"),
+    Rewrite("x * 1 = x", multiply, _neutral(_is_one, 1, 0), _X, "1.0f32 * %x"),
+    Rewrite("x / 1 = x", divide, _neutral(_is_one, 1), _X, "%x / 1.0f32"),
+    Rewrite("x ** 1 = x", power, _neutral(_is_one, 1), _X, "power(%x, 1.0f32)"),
+    Rewrite("n // 1 = n for integers", floor_divide, _whole_quotient, _N, "floor_divide(%n, 1i64)"),
+    Rewrite(
         "quotient(x, y) = x / y for floats", quotient, _plain_quotient, _X, "quotient(%x, 3.0f32)"
     ),
-    Rule("-(-x) = x", negative, _own_inverse, _X, "negative(negative(%x))"),
-    Rule("not not b = b", logical_not, _own_inverse, _B, "logical_not(logical_not(%b))"),
-    Rule(
+    Rewrite("-(-x) = x", negative, _own_inverse, _X, "negative(negative(%x))"),
+    Rewrite("not not b = b", logical_not, _own_inverse, _B, "logical_not(logical_not(%b))"),
+    Rewrite(
         "dropout(x) = x where it does not train",
         dropout,
         _without_dropout,
         _X,
         "dropout(%x, training=False)",
     ),
-    Rule("b and True = b", logical_and, _neutral(_is_true, 1, 0), _B, "logical_and(%b, True)"),
-    Rule(
+    Rewrite("b and True = b", logical_and, _neutral(_is_true, 1, 0), _B, "logical_and(%b, True)"),
+    Rewrite(
         "b and False = False", logical_and, _absorbing(False), "%b: bool", "logical_and(%b, False)"
     ),
-    Rule("b or False = b", logical_or, _neutral(_is_false, 1, 0), _B, "logical_or(%b, False)"),
-    Rule("b or True = True", logical_or, _absorbing(True), "%b: bool", "logical_or(%b, True)"),
-    Rule("cast(x, d) = x of dtype d", cast, _same_type, _X, "cast(%x, dtype=float32)"),
-    Rule(
+    Rewrite("b or False = b", logical_or, _neutral(_is_false, 1, 0), _B, "logical_or(%b, False)"),
+    Rewrite("b or True = True", logical_or, _absorbing(True), "%b: bool", "logical_or(%b, True)"),
+    Rewrite("cast(x, d) = x of dtype d", cast, _same_type, _X, "cast(%x, dtype=float32)"),
+    Rewrite(
         "cast(n, d) = n.0 for numbers up to 256",
         cast,
         _cast_number,
         _X,
         "%x * cast(3i64, dtype=float32)",
     ),
-    Rule(
+    Rewrite(
         "cast(cast(x, c), d) = cast(x, d) where c is wider than the dtype of x",
         cast,
         _cast_of_cast,
         _X,
         "cast(cast(%x, dtype=float64), dtype=int64)",
     ),
-    Rule("reshape(x, s) = x of shape s", reshape, _same_type, _X, "reshape(%x, shape=(2, 3))"),
-    Rule(
+    Rewrite("reshape(x, s) = x of shape s", reshape, _same_type, _X, "reshape(%x, shape=(2, 3))"),
+    Rewrite(
         "reshape(reshape(x, r), s) = reshape(x, s)",
         reshape,
         _last_of_two,
         _X,
         "reshape(reshape(%x, shape=(6,)), shape=(3, 2))",
     ),
-    Rule("expand(x, s) = x of shape s", expand, _same_type, _X, "expand(%x, size=(2, 3))"),
-    Rule(
+    Rewrite("expand(x, s) = x of shape s", expand, _same_type, _X, "expand(%x, size=(2, 3))"),
+    Rewrite(
         "expand(expand(x, r), s) = expand(x, s)",
         expand,
         _last_of_two,
         "%x: Tensor[(3,), float32]",
         "expand(expand(%x, size=(2, 3)), size=(4, 2, 3))",
     ),
-    Rule("sum_to(x, s) = x of shape s", sum_to, _same_type, _X, "sum_to(%x, size=(2, 3))"),
-    Rule("flatten(x) = x of one dim", flatten, _same_type, _N, "flatten(%n)"),
-    Rule("squeeze(x) = x without dims of size 1", squeeze, _same_type, _X, "squeeze(%x)"),
+    Rewrite("sum_to(x, s) = x of shape s", sum_to, _same_type, _X, "sum_to(%x, size=(2, 3))"),
+    Rewrite("flatten(x) = x of one dim", flatten, _same_type, _N, "flatten(%n)"),
+    Rewrite("squeeze(x) = x without dims of size 1", squeeze, _same_type, _X, "squeeze(%x)"),
     *(
         rule
         for op, (a, b) in ((transpose, ("dim0", "dim1")), (swapaxes, ("axis0", "axis1")))
         for rule in (
-            Rule(f"{op.name}(x, d, d) = x", op, _one_dim, _X, f"{op.name}(%x, {a}=0, {b}=-2)"),
-            Rule(
+            Rewrite(f"{op.name}(x, d, d) = x", op, _one_dim, _X, f"{op.name}(%x, {a}=0, {b}=-2)"),
+            Rewrite(
                 f"{op.name}({op.name}(x, d, e), e, d) = x",
                 op,
                 _exchanged_twice,
@@ -299,8 +299,8 @@ LAWS: Final = (
             ),
         )
     ),
-    Rule("permute(x, (0, 1, ...)) = x", permute, _in_order, _X, "permute(%x, dims=(0, 1))"),
-    Rule(
+    Rewrite("permute(x, (0, 1, ...)) = x", permute, _in_order, _X, "permute(%x, dims=(0, 1))"),
+    Rewrite(
         "permute(permute(x, p), q) = permute(x, [p[i] for i in q])",
         permute,
         _permuted_twice,

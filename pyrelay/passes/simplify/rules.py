@@ -56,7 +56,7 @@ class Redex:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rewrite:
     """An equation between calls: its left side is a call of `op`.
 
     `apply` returns the right side, or None where the rule does not apply. `params` and `body` are a
@@ -72,22 +72,26 @@ class Rule:
     also: tuple[Op, ...] = ()
 
 
-def by_operator(rules: Iterable[Rule]) -> Mapping[Op, tuple[Rule, ...]]:
+def by_operator(rules: Iterable[Rewrite]) -> Mapping[Op, tuple[Rewrite, ...]]:
     """Return rules by the operator whose calls they apply to, in order."""
-    found: dict[Op, tuple[Rule, ...]] = {}
+    found: dict[Op, tuple[Rewrite, ...]] = {}
     for rule in rules:
         found[rule.op] = (*found.get(rule.op, ()), rule)
     return found
 
 
-def apply_rules(module: Module, rules: Iterable[Rule], opaque: Opaque = nothing_opaque) -> Module:
+def apply_rules(
+    module: Module, rules: Iterable[Rewrite], opaque: Opaque = nothing_opaque
+) -> Module:
     """Return the module, in A-normal form, with rules applied to the calls of each body, but for
     those with an operator that is `opaque`."""
     table = by_operator(r for r in rules if not any(map(opaque, (r.op, *r.also))))
     return module.map_functions(lambda function: _applied(module, function, table))
 
 
-def _applied(module: Module, function: Function, rules: Mapping[Op, tuple[Rule, ...]]) -> Function:
+def _applied(
+    module: Module, function: Function, rules: Mapping[Op, tuple[Rewrite, ...]]
+) -> Function:
     walk = _Peepholes(module, function, rules)
     found = walk.walked(function)
     if not walk.combined:
@@ -107,7 +111,7 @@ class _Peepholes(Rewriter):
     """One walk over a function."""
 
     def __init__(
-        self, module: Module, function: Function, rules: Mapping[Op, tuple[Rule, ...]]
+        self, module: Module, function: Function, rules: Mapping[Op, tuple[Rewrite, ...]]
     ) -> None:
         super().__init__(module)
         self._rules: Final = rules

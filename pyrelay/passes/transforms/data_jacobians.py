@@ -34,7 +34,7 @@ from ...operators.primitive.create import arange
 from ...operators.primitive.gathering import index_select
 from .composition import Made, TransformParts
 from .jacobians import turned
-from .structures import Stacks, Visited, Walk
+from .structures import Stacks, StructureMap, Visited
 
 
 def data_jacfwd(parts: TransformParts) -> Made:
@@ -133,14 +133,14 @@ class _Writer:
             builder = leaf.builder
             return builder.unit(), [state[0] + _size(builder, ty)]
 
-        walk = Walk(self._store, "count", visit, None)
+        walk = StructureMap(self._store, "count", visit, None)
         inside = Builder(self.builder.span, self.builder.names)
         start = inside.constant(0, int64)
         _, (found,) = walk.over(inside.value(value.atom), ty, (), [start])
         self.builder.bindings.extend((*walk.written(), *inside.bindings))
         return self.builder.value(found.atom)
 
-    def _unit(self) -> Walk:
+    def _unit(self) -> StructureMap:
         """Return the function that makes the value which is one at the element of a number, and
         zero else."""
 
@@ -152,9 +152,9 @@ class _Writer:
             here = equal(numbers, fixed[0]).cast(leaf.dtype).reshape(*ty.shape)
             return here, [state[0] + _size(builder, ty)]
 
-        return Walk(self._store, "unit", visit, lambda ty: ty)
+        return StructureMap(self._store, "unit", visit, lambda ty: ty)
 
-    def _collect(self, result: Type) -> Walk:
+    def _collect(self, result: Type) -> StructureMap:
         """Return the function that puts the tensors of a value into lists, the first in front."""
         tensors = _tensors(result, self._parts)
 
@@ -166,7 +166,7 @@ class _Writer:
             made[place] = self._stacks.pushed(state[place], leaf)
             return leaf.builder.unit(), made
 
-        return Walk(self._store, "collect", visit, None, backwards=True)
+        return StructureMap(self._store, "collect", visit, None, backwards=True)
 
     def arranged_forward(self, value: Value, rows: Sequence[Value]) -> Value:
         """Return the jacobian of tangents, for each type of tensor in the value a list of them."""
@@ -184,7 +184,7 @@ class _Writer:
             entry, _ = inner[ty].over(fixed[0], wanted, [found, leaf], [start])
             return self._entry(entry), left
 
-        outer = Walk(self._store, "arrange", visit, self._entries)
+        outer = StructureMap(self._store, "arrange", visit, self._entries)
         return self._arranged(outer, list(inner.values()), value, [self.wanted], rows)
 
     def arranged_backward(self, value: Value, rows: Sequence[Value]) -> Value:
@@ -198,11 +198,11 @@ class _Writer:
             entry, _ = inner[ty].over(fixed[0], wanted, [state[0], leaf], fixed[1:])
             return self._entry(entry), [state[0] + _size(leaf.builder, ty)]
 
-        outer = Walk(self._store, "arrange", visit, self._entries)
+        outer = StructureMap(self._store, "arrange", visit, self._entries)
         start = self.builder.constant(0, int64)
         return self._arranged(outer, list(inner.values()), value, [self.wanted, *rows], [start])
 
-    def _slices(self, out: TensorType) -> Walk:
+    def _slices(self, out: TensorType) -> StructureMap:
         """Return the function that splits the derivatives of one tensor, whose leading dim goes
         along the elements of the arguments."""
 
@@ -212,9 +212,9 @@ class _Writer:
             columns = _section(fixed[0], state[0], product(ty.shape))
             return turned(columns, out, ty), [state[0] + _size(leaf.builder, ty)]
 
-        return Walk(self._store, "place", visit, _behind(out))
+        return StructureMap(self._store, "place", visit, _behind(out))
 
-    def _parts_of(self, out: TensorType, rows: Sequence[Value]) -> Walk:
+    def _parts_of(self, out: TensorType, rows: Sequence[Value]) -> StructureMap:
         """Return the function that takes the derivatives of one tensor out of those in each tensor
         of the arguments, whose leading dim goes along the elements of the value."""
         tensors = _tensors(TupleType(self._parts.wanted), self._parts)
@@ -228,12 +228,12 @@ class _Writer:
             section = _section(found, fixed[0], product(out.shape))
             return section.reshape(*out.shape, *ty.shape), left
 
-        return Walk(self._store, "place", visit, _behind(out))
+        return StructureMap(self._store, "place", visit, _behind(out))
 
     def _arranged(
         self,
-        outer: Walk,
-        inner: Sequence[Walk],
+        outer: StructureMap,
+        inner: Sequence[StructureMap],
         value: Value,
         fixed: Sequence[Value],
         state: Sequence[Value],

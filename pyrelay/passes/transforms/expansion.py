@@ -53,7 +53,7 @@ from .composed import is_jacobian, with_transforms_composed
 from .idle_rules import without_idle_rules
 from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .jacobians import Along, at_once, one_by_one
-from .lifting import Known, Lifter, NotLocal, rewrite_calls
+from .lifting import KnownFunction, Lifter, NotLocal, rewrite_calls
 from .overlay import lay_over
 from .settling import settled
 
@@ -260,7 +260,7 @@ class _Expansion:
                 continue
             target = self._target(name, known, transform)
             if target is not None:
-                expanded = Known(target, known.captures, known.sizes)
+                expanded = KnownFunction(target, known.captures, known.sizes)
                 lifter.expanded(var, transform, expanded)
         self.store.functions[name] = rewrite_calls(function, lifter)
 
@@ -272,7 +272,7 @@ class _Expansion:
         except NotLocal:
             return
 
-    def _target(self, owner: str, known: Known, transform: Transform) -> str | None:
+    def _target(self, owner: str, known: KnownFunction, transform: Transform) -> str | None:
         """Return the function that a transform stands for; None if there is none (yet)."""
         reached = reachable(self.store.functions, (known.name,))
         if owner in reached:

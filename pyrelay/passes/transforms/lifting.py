@@ -49,7 +49,7 @@ class NotLocal(Exception):  # noqa: N818  says what is so; the whole program is 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownFunction:
     """A function value: a global function, and the atoms for its leading parameters.
 
     `sizes` are bindings that make some of the atoms; they must stand where the value is made.
@@ -69,7 +69,7 @@ class Lifter:
         self._owner: Final = owner
         self._functions: Final[dict[Expr, Function]] = {}
         self._aliases: Final[dict[Expr, Expr]] = {}
-        self.known: Final[dict[Var, Known]] = {}
+        self.known: Final[dict[Var, KnownFunction]] = {}
         """The transforms expanded so far, by the variable that is bound to them."""
         self.made: Final[dict[Transform, tuple[tuple[Binding, ...], Function]]] = {}
         """The replacement of each of them, and the bindings that must stand before it."""
@@ -87,7 +87,7 @@ class Lifter:
                 case _:
                     pass
 
-    def expanded(self, var: Var, transform: Transform, known: Known) -> None:
+    def expanded(self, var: Var, transform: Transform, known: KnownFunction) -> None:
         """Take note of an expanded transform, and make a local function of it."""
         ty = function_type(transform)
         self.known[var] = known
@@ -97,7 +97,7 @@ class Lifter:
         self._functions[var] = function
         self.made[transform] = (known.sizes, function)
 
-    def call(self, known: Known, args: tuple[Expr, ...], result: Type, span: Span) -> Call:
+    def call(self, known: KnownFunction, args: tuple[Expr, ...], result: Type, span: Span) -> Call:
         """Return a call of a known function."""
         callee = self._store.functions[known.name]
         every = (*known.captures, *args)
@@ -113,7 +113,7 @@ class Lifter:
             span=span,
         )
 
-    def resolve(self, function: Expr, ty: Type) -> Known:
+    def resolve(self, function: Expr, ty: Type) -> KnownFunction:
         """Return the global function behind what a transform takes. Raises NotLocal."""
         function = self._aliased(function)
         if isinstance(function, GlobalVar):
@@ -130,10 +130,10 @@ class Lifter:
             function = self._aliases[function]
         return function
 
-    def _global(self, mention: GlobalVar, ty: Type) -> Known:
+    def _global(self, mention: GlobalVar, ty: Type) -> KnownFunction:
         callee = self._store.functions[mention.name]
         if not any(isinstance(p, TypeVar) for p in callee.type_params):
-            return Known(mention.name)
+            return KnownFunction(mention.name)
         # An instance of a polymorphic function: a function of its own that calls it.
         assert isinstance(ty, FnType)
         names = Names()
@@ -141,11 +141,11 @@ class Lifter:
             Var(names.fresh(p.name), t, span=p.span)
             for p, t in zip(callee.params, ty.params, strict=True)
         )
-        known = Known(mention.name)
+        known = KnownFunction(mention.name)
         body = self.call(known, params, ty.result, mention.span)
-        return Known(self.define(mention.name, params, body))
+        return KnownFunction(self.define(mention.name, params, body))
 
-    def _lift(self, var: Var) -> Known:
+    def _lift(self, var: Var) -> KnownFunction:
         group = {v: rewrite_calls(f, self) for v, f in self._group(var).items()}
         functions = tuple(group.values())
         if any(map(has_transforms, functions)):
@@ -174,7 +174,7 @@ class Lifter:
             block = LetBlock(bindings, block, Flavour.PURE, ty=function.result, span=var.span)
         body = call_directly(run(copier.copy(block)), self)
         name = self.define(f"{self._owner}.{var.name}", (*leading, *own), body)
-        return Known(name, captures, tuple(builder.bindings))
+        return KnownFunction(name, captures, tuple(builder.bindings))
 
     def _group(self, var: Var) -> dict[Var, Function]:
         """Return a local function and all local ones that it mentions."""

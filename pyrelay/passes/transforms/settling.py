@@ -24,10 +24,10 @@ from ...ir.expr import (
 from ...ir.names import Names
 from ...ir.types import FnType
 from ..deriving.copying import Copier
-from .lifting import Known, Lifter
+from .lifting import KnownFunction, Lifter
 
 
-def settled(lifter: Lifter, transform: Transform) -> Known:
+def settled(lifter: Lifter, transform: Transform) -> KnownFunction:
     """Return the ruled function for a transform of functions known here. Raises NotLocal."""
     parts = (transform.function, *transform.rules)
     known = [lifter.resolve(part, type_of(part)) for part in parts]
@@ -45,11 +45,11 @@ def settled(lifter: Lifter, transform: Transform) -> Known:
     call = Call(var, params, ty=own.result, span=span)
     body = LetBlock((Binding(var, made),), call, Flavour.PURE, ty=own.result, span=span)
     name = lifter.define(f"{function.name}.ruled", params, body)
-    return Known(name, captures, tuple(binding for each in known for binding in each.sizes))
+    return KnownFunction(name, captures, tuple(binding for each in known for binding in each.sizes))
 
 
 def _with_captures(
-    lifter: Lifter, part: Expr, known: Known, captures: tuple[Expr, ...]
+    lifter: Lifter, part: Expr, known: KnownFunction, captures: tuple[Expr, ...]
 ) -> GlobalVar:
     """Return a function that takes all of the captures first."""
     own = function_type(part)

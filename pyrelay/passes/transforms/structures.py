@@ -37,7 +37,7 @@ Visit: TypeAlias = Callable[[Value, TensorType, Sequence[Value], Sequence[Value]
 
 
 @final
-class Walk:
+class StructureMap:
     """One way through values. `target` gives the type of what is made of each float tensor; None
     if the state alone counts."""
 

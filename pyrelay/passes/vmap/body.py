@@ -36,7 +36,7 @@ from ...ir.types import BOOL, AdtType, RefType, TupleType, Type, show
 from ...operators.builder import Builder, Value
 from ...operators.host.shadow import shadow
 from ..batching import batched, rows
-from ..batching.rows import Rows
+from ..batching.rows import RowsCall
 from .arms import Arm, Arms, Fits, Holds, Test, subject
 from .frame import Found, Frame
 from .host import HOST_RULES
@@ -169,7 +169,7 @@ class Body:
             atoms = tuple(v.atom for v in values)
             return builder.bind(replace(call, args=atoms), op.name), self._forms.none(ty)
         if op in HOST_RULES:
-            value, is_batched = HOST_RULES[op](Rows(builder, call, values, masks, frame.count))
+            value, is_batched = HOST_RULES[op](RowsCall(builder, call, values, masks, frame.count))
             return value, self._forms.full(ty) if is_batched else self._forms.none(ty)
         whole = batched(builder, call, values, masks, frame.count)
         if whole is None:

@@ -14,29 +14,29 @@ from ...operators.host.sizes import dim_size, numel, rank, shape
 from ...operators.primitive.index import index
 from ...operators.primitive.reduce import all_
 from ...operators.primitive.rows import stack_rows, unstack
-from ..batching.rows import Rows
+from ..batching.rows import RowsCall
 
-HostRule: TypeAlias = Callable[[Rows], tuple[Value, bool]]
+HostRule: TypeAlias = Callable[[RowsCall], tuple[Value, bool]]
 """Return a value, and whether it is batched."""
 
 
-def _shape(rows: Rows) -> tuple[Value, bool]:
+def _shape(rows: RowsCall) -> tuple[Value, bool]:
     return rows.builder.tuple(list(map(rows.builder.size, rows.row_shape()))), False
 
 
-def _dim_size(rows: Rows) -> tuple[Value, bool]:
+def _dim_size(rows: RowsCall) -> tuple[Value, bool]:
     return rows.builder.size(rows.row_shape()[rows.attrs["dim"]]), False
 
 
-def _numel(rows: Rows) -> tuple[Value, bool]:
+def _numel(rows: RowsCall) -> tuple[Value, bool]:
     return rows.builder.size(product(rows.row_shape())), False
 
 
-def _rank(rows: Rows) -> tuple[Value, bool]:
+def _rank(rows: RowsCall) -> tuple[Value, bool]:
     return rows.builder.size(rows.rank()), False
 
 
-def _check(rows: Rows) -> tuple[Value, bool]:
+def _check(rows: RowsCall) -> tuple[Value, bool]:
     """Check that a condition holds for every element."""
     return rows.emit((all_(rows.operands[0]), *rows.operands[1:])), False
 
@@ -46,13 +46,13 @@ def _first(value: Value) -> Value:
     return index(value, value.builder.tuple((zero,)), spec=(("int", 0),))
 
 
-def _no_element(rows: Rows) -> tuple[Value, bool]:
+def _no_element(rows: RowsCall) -> tuple[Value, bool]:
     """Stop as the first element of the batch does."""
     operands = [_first(v) if rows.has(i) else v for i, v in enumerate(rows.operands)]
     return rows.emit_as(rows.ty, operands), False
 
 
-def _stack_rows(rows: Rows) -> tuple[Value, bool]:
+def _stack_rows(rows: RowsCall) -> tuple[Value, bool]:
     """Stack the tensors of a list behind the dim of the batch."""
     assert isinstance(rows.ty, TensorType)
     place = rows.attrs["dim"] % len(rows.shape) + 1
@@ -62,7 +62,7 @@ def _stack_rows(rows: Rows) -> tuple[Value, bool]:
     return rows.emit_as(ty, (xs, like), dim=place), True
 
 
-def _unstack(rows: Rows) -> tuple[Value, bool]:
+def _unstack(rows: RowsCall) -> tuple[Value, bool]:
     return rows.emit(rows.operands, dim=rows.attrs["dim"] % rows.rank() + 1), True
 
 

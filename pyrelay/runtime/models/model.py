@@ -17,7 +17,7 @@ from torch import nn
 
 from ...diagnostics.catalogue.model import FixedSite
 from ...diagnostics.diagnostic import RunError
-from ...ir.op import Holder, Library
+from ...ir.op import HiddenKind, Library
 from ...ir.types import DType, TensorType
 from ...lower_torch.constants import torch_dtype
 from ...operators.composite.model import KEY_INIT, initial
@@ -61,7 +61,7 @@ class Model(Module):
         for leaf, value in zip(blueprint.state, state, strict=True):
             module, name = self._place(leaf)
             # torch's own modules keep no random keys, and state dicts must fit theirs.
-            module.register_buffer(name, value, persistent=leaf.spec.holder is not Holder.KEY)
+            module.register_buffer(name, value, persistent=leaf.spec.holder is not HiddenKind.KEY)
         self.find_slots()
         for name, module in self.named_modules():
             if isinstance(module, Module):
@@ -258,7 +258,7 @@ def initial_value(leaf: Leaf, ty: TensorType, seed: int, device: torch.device) -
     """Return the first value of a parameter, buffer or key: a function of the seed and the name."""
     assert isinstance(ty.dtype, DType)
     size = tuple(d.constant or 0 for d in ty.shape)
-    init = KEY_INIT if leaf.spec.holder is Holder.KEY else leaf.spec.init.name.lower()
+    init = KEY_INIT if leaf.spec.holder is HiddenKind.KEY else leaf.spec.init.name.lower()
     lowering = initial.lowering
     assert isinstance(lowering, Library)
     dtype = torch_dtype(ty.dtype)

@@ -59,7 +59,7 @@ from .chains import ChainReader
 from .context import Syntax, tree_of, trees_of, word_of
 from .patterns import pattern
 from .transforms import transform_of
-from .types import Signature, TypeReader
+from .types import FunctionHead, TypeReader
 from .vocabulary import Vocabulary
 
 Made = TypeVar("Made", bound=Expr)
@@ -104,7 +104,7 @@ class ExprReader:
 
     # Functions
 
-    def signature(self, tree: Syntax) -> Signature:
+    def signature(self, tree: Syntax) -> FunctionHead:
         """Return the signature of a function."""
         generics, params, result, where = tree.children
         type_params = self._types.params(None if generics is None else tree_of(generics))
@@ -114,9 +114,9 @@ class ExprReader:
             self._refuse_repeats(found)
             ty = None if result is None else self._types.type(tree_of(result))
             equations = [] if where is None else trees_of(tree_of(where))
-            return Signature(type_params, found, ty, tuple(map(self._assumption, equations)))
+            return FunctionHead(type_params, found, ty, tuple(map(self._assumption, equations)))
 
-    def function(self, signature: Signature, body: Syntax, span: Span, name: str) -> Steps[Expr]:
+    def function(self, signature: FunctionHead, body: Syntax, span: Span, name: str) -> Steps[Expr]:
         """Return a function around its body."""
         with self._types.scope.inside(signature.type_params):
             self.bind(signature.params)
@@ -168,7 +168,7 @@ class ExprReader:
     def _lambda(self, tree: Syntax, _: Type | None) -> Steps[Expr]:
         return self._named_function(tree, self.signature(tree_of(tree.children[1])), "")
 
-    def _named_function(self, tree: Syntax, signature: Signature, name: str) -> Steps[Expr]:
+    def _named_function(self, tree: Syntax, signature: FunctionHead, name: str) -> Steps[Expr]:
         written, _, body = tree.children
         span = self._place.of(tree, written)
         return (yield self.function(signature, tree_of(body), span, name))
@@ -256,7 +256,7 @@ class ExprReader:
         return flavour, [Binding(var, value)]
 
     def _recursive(self, items: list[Syntax]) -> Steps[list[Binding]]:
-        found: list[tuple[Var, Syntax, Signature]] = []
+        found: list[tuple[Var, Syntax, FunctionHead]] = []
         for item in items:
             binder, value = trees_of(item)
             if value.data != "function":
@@ -272,7 +272,7 @@ class ExprReader:
             bindings.append(Binding(var, made))
         return bindings
 
-    def _function_var(self, binder: Syntax, signature: Signature) -> Var:
+    def _function_var(self, binder: Syntax, signature: FunctionHead) -> Var:
         var = self.binder(binder)
         implied = self._typed and var.ty is None and signature.type is not None
         return replace(var, ty=signature.type) if implied else var

@@ -26,7 +26,7 @@ from ..implied import Implied
 from ..types import TypeScope
 from .context import Syntax, TextContext, tree_of, trees_of, word_of
 from .exprs import ExprReader
-from .types import Signature, TypeReader
+from .types import FunctionHead, TypeReader
 from .vocabulary import Vocabulary
 
 _UNKNOWN: Final = DimHole(0)
@@ -162,7 +162,7 @@ def _constructor(place: TextContext, types: TypeReader, tree: Syntax) -> Constru
     return ConstructorDef(place.name(word), found, tuple(names))
 
 
-def _head(reader: ExprReader, tree: Syntax) -> Signature:
+def _head(reader: ExprReader, tree: Syntax) -> FunctionHead:
     """Return the signature of a global function, which is general in its unknown dims."""
     found = reader.signature(tree_of(tree.children[2]))
     annotated = tuple(p.ty for p in found.params if p.ty is not None)
@@ -221,7 +221,7 @@ def _refuse_shared_names(place: TextContext, type_defs: Mapping[str, Syntax]) ->
 
 
 def _function(
-    place: TextContext, reader: ExprReader, tree: Syntax, signature: Signature, name: str
+    place: TextContext, reader: ExprReader, tree: Syntax, signature: FunctionHead, name: str
 ) -> Function:
     span = place.of(tree, tree.children[1])
     function = run(reader.function(signature, tree_of(tree.children[3]), span, name))

@@ -50,7 +50,7 @@ from .precedence import fold_chain
 
 @final
 @dataclass(frozen=True, slots=True)
-class Signature:
+class FunctionHead:
     """The head of a function, before its body."""
 
     type_params: tuple[TypeParam, ...]

@@ -47,7 +47,7 @@ from ..names.narrowing import (
     testable,
 )
 from ..program.context import Context
-from ..program.environment import Bound, Holder, Unbound
+from ..program.environment import Alias, Bound, Unbound
 from ..source.flow import is_never
 from .conditions import excluded, excluded_before, is_assert_never, knowing
 from .list_append import hold_captured, refuse_grown
@@ -225,7 +225,7 @@ class _Cases:
 
     def _bind(self, names: dict[str, Var]) -> None:
         cx = self._cx
-        holder = Holder(cx.span(self._subject), "it is a part of this") if cx.writes_items else None
+        holder = Alias(cx.span(self._subject), "it is a part of this") if cx.writes_items else None
         for name, var in names.items():
             if name in cx.grown:
                 refuse_grown(cx, name, var.span)

@@ -46,13 +46,13 @@ from ..names.atoms import again, atom
 from ..names.hidden import hidden_name
 from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context, in_turn
-from ..program.environment import Bound, Holder
+from ..program.environment import Alias, Bound
 from ..source.definition import meaning
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class Carried:
     """A value that a loop carries beside its counter: its first value, and the next."""
 
     hint: str
@@ -66,7 +66,7 @@ class Round:
     """One round of a loop: the counter there, and the place in each walk."""
 
     counter: Expr
-    places: Mapping[Walk, Expr]
+    places: Mapping[Carried, Expr]
 
 
 @final
@@ -82,8 +82,8 @@ class Iteration:
     length: Expr | None
     element: Callable[[Round], Expr]
     has_next: Callable[[Round], Expr] | None = None
-    holder: Holder | None = None
-    walks: tuple[Walk, ...] = ()
+    holder: Alias | None = None
+    walks: tuple[Carried, ...] = ()
     counts: bool = True
     """Whether it looks at the counter."""
 
@@ -181,7 +181,7 @@ def _over_stream(
         None,
         lambda _: Call(next_element, (iterator,), {"element": description}, span=span),
         lambda _: Call(has_next, (iterator,), {}, span=span),
-        Holder(span, "the caller has aliases of its elements"),
+        Alias(span, "the caller has aliases of its elements"),
     )
 
 
@@ -198,7 +198,7 @@ def _over_axis(items: Expr, span: Span, code: BlockBuilder) -> Iteration:
 def _over_items(items: Expr, span: Span, code: BlockBuilder) -> Iteration:
     """Return the rounds over a tensor or a list, between which inference decides."""
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
-    walk = Walk(
+    walk = Carried(
         "place",
         Call(first_place, (items,), {}, span=span),
         lambda place: Call(next_place, (items, place), {}, span=span),

@@ -30,7 +30,7 @@ from ..names.alias_check import (
     shared_by,
 )
 from ..program.context import Context
-from ..program.environment import Bound, Holder
+from ..program.environment import Alias, Bound
 from ..source.flow import Nested, assigned_in, captures, changed_list, locals_of, statements_in
 from ..source.syntax import parameter_nodes
 from .optional_parts import element_type, has_optionals, inner_displays
@@ -136,7 +136,7 @@ def enter_grown(cx: Context, node: ast.FunctionDef, code: BlockBuilder) -> None:
             span = cx.span(arg)
             var = Var(arg.arg, span=span)
             code.bind(var, turned(entry.atom, span))
-            holder = Holder(span, "the caller has an alias of this list")
+            holder = Alias(span, "the caller has an alias of this list")
             cx.env.set(arg.arg, Bound(atom=var, holder=holder))
 
 
@@ -196,9 +196,9 @@ def bind_grown(
     span, elements = cx.span(target), cx.grown[target.id]
     if ty is None and has_optionals(elements):
         ty = AdtType(LIST, (elements,))
-    holder: Holder | None = None
+    holder: Alias | None = None
     if not is_fresh(cx, value, target.id):
-        holder = Holder(cx.span(value), "the list comes from here")
+        holder = Alias(cx.span(value), "the list comes from here")
     hold_elements(cx, value)
     var = Var(target.id, ty, span=span)
     code.bind(var, expr)

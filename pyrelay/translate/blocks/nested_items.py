@@ -17,7 +17,7 @@ from ..names.alias_check import is_grown, shows_list
 from ..names.atoms import again, atom
 from ..names.own_parts import holder_of_parts, holder_of_tensor, may_extend
 from ..program.context import Context
-from ..program.environment import Bound, Holder
+from ..program.environment import Alias, Bound
 from ..source.flow import root_of
 from .list_append import hold_elements, turned
 from .subscripts import Subscript, copied, fixed, item, read_place, replaced
@@ -133,7 +133,7 @@ def changes_own(cx: Context, stmt: ast.AugAssign, target: ast.Subscript) -> bool
 
 
 def shared_parts(
-    cx: Context, target: ast.Subscript, name: str, holder: Holder, assignment: str = ""
+    cx: Context, target: ast.Subscript, name: str, holder: Alias, assignment: str = ""
 ) -> SharedParts:
     """Return the mistake of a change in an item of a name's value that another value may hold;
     `assignment` makes a new item instead."""

@@ -19,7 +19,7 @@ from ..names.static import static_meaning
 from ..program.context import Context, ModelParts, field_of
 from ..program.derived import derived_signature
 from ..program.environment import Bound, LocalFunction
-from ..program.models import Instance
+from ..program.models import ModelInstance
 from ..program.signature import Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, bottom
 from ..source.optimizers import STAND_IN, OptimizerUse
@@ -169,7 +169,7 @@ def static_arguments(
     return found
 
 
-def explicit_parts(cx: Context, name: str, model: Instance, span: Span) -> ModelParts:
+def explicit_parts(cx: Context, name: str, model: ModelInstance, span: Span) -> ModelParts:
     """Return the parts of an explicit model: the parameters read from its cell, and its state."""
     params = field_of(RefRead(model_field(cx, name, 0, span), span=span), 0, span)
     return ModelParts(params, model_field(cx, name, 1, span), model)
@@ -184,7 +184,7 @@ def model_field(cx: Context, name: str, index: int, span: Span) -> Expr:
     return field_of(entry.atom, index, span)
 
 
-def model_call(cx: Context, node: ast.Call, name: str, model: Instance) -> Steps[Expr]:
+def model_call(cx: Context, node: ast.Call, name: str, model: ModelInstance) -> Steps[Expr]:
     """Translate a call of an explicit model, `model(x)`."""
     span = cx.span(node)
     parts = explicit_parts(cx, name, model, span)
@@ -197,7 +197,7 @@ def model_call(cx: Context, node: ast.Call, name: str, model: Instance) -> Steps
     return (yield _apply(cx, node, GlobalVar(function, span=span), hidden, bound, signature))
 
 
-def model_function(cx: Context, name: str, model: Instance, span: Span) -> Function:
+def model_function(cx: Context, name: str, model: ModelInstance, span: Span) -> Function:
     """Return an explicit model as a function value, which reads its parameters when called."""
     parts = explicit_parts(cx, name, model, span)
     signature = cx.program.signature(model.definition)

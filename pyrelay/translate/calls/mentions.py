@@ -24,7 +24,7 @@ from ...ir.constant import placeholder
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var
 from ...ir.intrinsics import Intrinsic
-from ...ir.op import Holder, Missing, Op
+from ...ir.op import HiddenKind, Missing, Op
 from ...ir.traverse import Steps, run
 from ...ir.types import DType
 from ...operators.host.loop import equal_values
@@ -242,7 +242,7 @@ def as_called(op: Op) -> Op:
 
 def operator_text(op: Op) -> str:
     """Return the signature of an operator, as Python would show it."""
-    keys = {h.name for h in op.hidden if h.holder is Holder.KEY}
+    keys = {h.name for h in op.hidden if h.holder is HiddenKind.KEY}
     supplied = {h.name for h in op.hidden}
     names = {p.name for p in op.params}
     shown = [_parameter_text(p, p.name in supplied) for p in op.params if p.name not in keys]

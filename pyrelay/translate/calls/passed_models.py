@@ -17,16 +17,16 @@ from ..program.context import Context
 from ..program.environment import Bound
 from ..program.instances import complete_statics, function_operands
 from ..program.model_origins import ModelOrigin, ParameterOrigin
-from ..program.models import Instance
+from ..program.models import ModelInstance
 from ..program.signature import Signature
 from ..source.definition import Definition
 
 
 def model_arguments(
     cx: Context, bound: Mapping[str, ast.expr], signature: Signature
-) -> tuple[tuple[str, Instance], ...]:
+) -> tuple[tuple[str, ModelInstance], ...]:
     """Return which models are passed for the parameters that are models, or lists of models."""
-    found: list[tuple[str, Instance]] = []
+    found: list[tuple[str, ModelInstance]] = []
     for parameter in signature.parameters:
         if parameter.model is not None and parameter.name in bound:
             model = model_named(cx, bound[parameter.name], is_list=parameter.is_list)
@@ -99,7 +99,7 @@ def note_known(cx: Context, target: ast.expr, known: Bound | None) -> None:
         cx.env.set(target.id, found)
 
 
-def record_named(cx: Context, node: ast.expr) -> Instance | None:
+def record_named(cx: Context, node: ast.expr) -> ModelInstance | None:
     """Return the model of whose parameters an argument is a record, where its name says so; else
     it is one with the static arguments that are the defaults."""
     if isinstance(node, ast.Attribute) and node.attr == "params":
@@ -117,7 +117,7 @@ def annotated_definition(
     return found if isinstance(found, Definition) else None
 
 
-def annotated_record(cx: Context, annotation: ParamsAnnotation, span: Span) -> Instance | None:
+def annotated_record(cx: Context, annotation: ParamsAnnotation, span: Span) -> ModelInstance | None:
     """Return the model of whose parameters a local function's parameter is a record: one that a
     local name around stands for, or else one with the static arguments that are the defaults."""
     wanted = annotated_definition(annotation)
@@ -126,7 +126,7 @@ def annotated_record(cx: Context, annotation: ParamsAnnotation, span: Span) -> I
     found = next((i for i in around if i.definition is wanted), None)
     if found is not None or wanted is None:
         return found
-    return Instance(wanted, complete_statics(cx.program, wanted, {}, span))
+    return ModelInstance(wanted, complete_statics(cx.program, wanted, {}, span))
 
 
 def passed_operands(
@@ -145,7 +145,7 @@ def passed_operands(
     return function, hidden
 
 
-def model_named(cx: Context, node: ast.expr, *, is_list: bool = False) -> Instance | None:
+def model_named(cx: Context, node: ast.expr, *, is_list: bool = False) -> ModelInstance | None:
     """Return the model that an expression stands for, or whose instances a list holds; None when it
     is none, which is reported."""
     known = known_of(cx, node)

@@ -40,7 +40,7 @@ from ..names.declared_types import declared_type
 from ..names.kept_functions import check_kept
 from ..names.static import static_meaning, static_value
 from ..program.context import Context
-from ..program.environment import Bound, Holder, Static
+from ..program.environment import Alias, Bound, Static
 from ..program.instances import makes_site
 from ..source.flow import root_of
 from ..source.optimizers import STAND_IN, OptimizerUse
@@ -318,7 +318,7 @@ def _note_holders(cx: Context, target: ast.expr, found: Origin) -> None:
     targets = elements_of(target)
     if found.of_target is None:
         return
-    holder = Holder(cx.span(found.of_target), "it comes from here")
+    holder = Alias(cx.span(found.of_target), "it comes from here")
     for element in targets:
         entry = cx.named(element)
         if isinstance(element, ast.Name) and isinstance(entry, Bound):

@@ -32,7 +32,7 @@ from ..names.alias_check import aliased_in_loop, lists_aliased, lists_in
 from ..names.declared_types import closed_type, declared_type, is_optional
 from ..names.static import static_test
 from ..program.context import Context
-from ..program.environment import Bound, Holder, Unbound
+from ..program.environment import Alias, Bound, Unbound
 from ..source.flow import has_break, names_of
 
 Loop: TypeAlias = ast.For | ast.While
@@ -251,7 +251,7 @@ def _enter(cx: Context, head: _Head, enclosing: Enclosing) -> None:
     kept_lists = lists_aliased(cx, head.stmt.body)
     if isinstance(head.stmt, ast.For):
         why = "the loop runs over this list"
-        over = {n.id: Holder(cx.span(n), why) for n in lists_in(cx, head.stmt.iter)}
+        over = {n.id: Alias(cx.span(n), why) for n in lists_in(cx, head.stmt.iter)}
         kept_lists = {**over, **kept_lists}
     params = dict(zip(head.names, head.params, strict=True))
     for name in enclosing.flow.assigned[head.stmt]:
@@ -321,7 +321,7 @@ def _guarded(
 
 def _note_view(cx: Context, stmt: ast.For) -> None:
     """Note that what a loop runs over may hold the elements, too."""
-    holder = Holder(cx.span(stmt.iter), "it is a part of this")
+    holder = Alias(cx.span(stmt.iter), "it is a part of this")
     for name in names_of(stmt.target) if cx.writes_items else ():
         entry = cx.env.find(name)
         if isinstance(entry, Bound):

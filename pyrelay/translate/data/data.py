@@ -65,7 +65,7 @@ from ..source.unions import (
 )
 from ..types.aliases import is_size, named_alias
 from ..types.annotation import AnnotationReader, NotAType, NotData
-from ..types.kinds import Kinds, Located, Uses, find_kinds, uses_of
+from ..types.kinds import Kinds, Located, ParamUses, find_kinds, uses_of
 from ..types.number_places import Numbers, places_of
 from .data_class import Field, fields_of, place_of, refusal
 from .union_mistakes import not_classes, unnamed
@@ -311,11 +311,13 @@ class DataTypes:
     def _param(self, union: Union, name: str) -> TypeParam:
         return DimVar(name) if self._kinds[union.key, name] is Kind.DIM else TypeVar(name)
 
-    def _reached(self, union: Union, seen: Namespace) -> tuple[list[Union], dict[type, list[Uses]]]:
+    def _reached(
+        self, union: Union, seen: Namespace
+    ) -> tuple[list[Union], dict[type, list[ParamUses]]]:
         """Return the data types that one mentions and that are not defined yet, itself first; and
         how their classes use type parameters. Raises NotData."""
         group: list[Union] = []
-        uses: dict[type, list[Uses]] = {}
+        uses: dict[type, list[ParamUses]] = {}
         pending = [union]
         while pending:
             current = pending.pop(0)
@@ -328,9 +330,9 @@ class DataTypes:
                 pending += [located[0] for use in uses[member.cls] for located in use.data]
         return group, uses
 
-    def _uses(self, cls: type, seen: Namespace) -> list[Uses]:
+    def _uses(self, cls: type, seen: Namespace) -> list[ParamUses]:
         reader = AnnotationReader(_namespace(cls, seen), _ignore, self)
-        found: list[Uses] = []
+        found: list[ParamUses] = []
         for field in fields_of(cls):
             try:
                 located = lambda value: self._located(value, reader)  # noqa: E731

@@ -13,7 +13,7 @@ from ...diagnostics.catalogue.sites import HiddenOutsideModel
 from ...diagnostics.source import Span
 from ...ir.constant import placeholder
 from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, TupleGet, Var
-from ...ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
+from ...ir.op import Hidden, HiddenKind, Init, Missing, Op, Param, Role
 from ...ir.traverse import Steps, let
 from ...operators.composite.model import frozen
 from ...operators.composite.model import param as param_op
@@ -72,7 +72,7 @@ def _operand(cx: Context, op: Op, node: ast.expr) -> Steps[Expr]:
 
 def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given | None:
     # A key is no parameter of torch's function, so it is never given by position.
-    keys = {h.name for h in op.hidden if h.holder is Holder.KEY}
+    keys = {h.name for h in op.hidden if h.holder is HiddenKind.KEY}
     slots = [Slot(p.name, p.default is Missing.REQUIRED, p.name in keys) for p in op.params]
     known = {p.name for p in op.params}
     slots += [
@@ -80,7 +80,7 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
         for p in op.hyper
         if p.name not in known
     ]
-    if any(h.holder is Holder.PARAMETER for h in op.hidden):
+    if any(h.holder is HiddenKind.PARAMETER for h in op.hidden):
         slots += [_NAME, _INIT]
     callee = Callee(op.name, tuple(slots), operator_text(op), 0 if receiver is None else 1)
     if receiver is None and _are_tensors_apart(cx, node, op):
@@ -220,7 +220,7 @@ class _Site:
             fields = tuple(operands.get(n, unit(self.span)) for n in order)
             return Call(as_called(self.op), fields, attrs, span=self.span)
 
-        buffers = [h for h in self.op.hidden if h.holder is Holder.BUFFER]
+        buffers = [h for h in self.op.hidden if h.holder is HiddenKind.BUFFER]
         result = let(before, in_order(written, order, call))
         return self._write_back(result, after, attrs) if buffers else result
 
@@ -238,9 +238,9 @@ class _Site:
             if hidden.only_if is not None and not attrs[hidden.only_if]:
                 continue
             place = self._add(site, hidden)
-            if hidden.holder is Holder.PARAMETER:
+            if hidden.holder is HiddenKind.PARAMETER:
                 found[hidden.name] = place()
-            elif hidden.holder is Holder.BUFFER:
+            elif hidden.holder is HiddenKind.BUFFER:
                 found[hidden.name] = RefRead(place(), span=self.span)
                 cells.append(place())
             elif attrs.get("training", True):
@@ -262,13 +262,13 @@ class _Site:
         assert cx.sites is not None
         assert cx.own is not None
         init = hidden.init
-        weights = [h for h in self.op.hidden if h.holder is Holder.PARAMETER]
+        weights = [h for h in self.op.hidden if h.holder is HiddenKind.PARAMETER]
         if "init" in self.given.args and weights and hidden is weights[0]:
             init = init_value(cx, self.given.args["init"], hidden.init)
         name = site if self.op is param_op else f"{site}.{hidden.name}"
-        is_frozen = hidden.holder is Holder.PARAMETER and name in cx.own.instance.frozen
+        is_frozen = hidden.holder is HiddenKind.PARAMETER and name in cx.own.instance.frozen
         place = cx.sites.add(ValueSpec(name, hidden.holder, init, self.span, is_frozen))
-        record = cx.own.params if hidden.holder is Holder.PARAMETER else cx.own.state
+        record = cx.own.params if hidden.holder is HiddenKind.PARAMETER else cx.own.state
         if is_frozen:
             return lambda: Call(frozen, (field_of(record, place, self.span),), {}, span=self.span)
         return lambda: field_of(record, place, self.span)

@@ -32,7 +32,7 @@ from ..blocks.optional_parts import inner_displays
 from ..names.atoms import again, atom
 from ..names.kept_functions import check_kept
 from ..program.context import Context
-from ..program.environment import Bound, Holder
+from ..program.environment import Alias, Bound
 from ..source.flow import CHANGES
 from ..source.rewriting import is_pop
 from .lists import as_list
@@ -120,7 +120,7 @@ def assign_popped(
     var = Var(target.id, span=span)
     code.bind(var, element)
     # The element may also be in another place of the list, or in another list.
-    holder = Holder(cx.span(value), "it comes from here") if cx.writes_items else None
+    holder = Alias(cx.span(value), "it comes from here") if cx.writes_items else None
     cx.bind(target.id, Bound(atom=var, holder=holder), span)
 
 

@@ -13,7 +13,7 @@ from ...diagnostics.catalogue.sites import UnknownModel
 from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Binding, Call, Expr, RefCreate, Tuple, Var
-from ...ir.op import Holder
+from ...ir.op import HiddenKind
 from ...ir.traverse import Steps, let, run
 from ...operators.composite.model import KEY_INIT, initial
 from ..calls.attributes import attribute_value, static_argument
@@ -22,7 +22,7 @@ from ..names.static import static_meaning, static_value
 from ..program.context import Context
 from ..program.instances import complete_statics
 from ..program.model_origins import CreatedOrigin
-from ..program.models import Instance, ModelSpec, SubModelSpec, ValueSpec
+from ..program.models import ModelInstance, ModelSpec, SubModelSpec, ValueSpec
 from ..source.definition import Definition, DefinitionKind
 from ..source.scope import nearest
 from ..source.syntax import is_none, keyword_argument
@@ -43,12 +43,12 @@ def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
     spec = cx.program.spec(model)
 
     def start(path: str, value: ValueSpec) -> Expr:
-        init = KEY_INIT if value.holder is Holder.KEY else value.init.name.lower()
+        init = KEY_INIT if value.holder is HiddenKind.KEY else value.init.name.lower()
         attrs = {
             "init": init, "seed": seed, "path": path, "size": None, "dtype": None, "fan_in": None
         }  # fmt: skip
         found = Call(initial, (), attrs, span=span)
-        return found if value.holder is Holder.PARAMETER else RefCreate(found, span=span)
+        return found if value.holder is HiddenKind.PARAMETER else RefCreate(found, span=span)
 
     bindings: list[Binding] = []
     params: Expr = run(_tree(spec, "", start, span, state=False))
@@ -101,7 +101,7 @@ def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim
     return found
 
 
-def created(cx: Context, node: ast.Call) -> Instance | None:
+def created(cx: Context, node: ast.Call) -> ModelInstance | None:
     """Return the model that a call of `create_model` makes: new models are in training mode."""
     definition = static_meaning(cx, node.args[0] if node.args else None)
     if not isinstance(definition, Definition) or definition.kind is not DefinitionKind.MODEL:
@@ -122,7 +122,7 @@ def created(cx: Context, node: ast.Call) -> Instance | None:
             )
     statics = complete_statics(cx.program, definition, given, cx.span(node))
     cx.program.updates.create(created_place(cx, node))
-    return Instance(definition, statics, training=True)
+    return ModelInstance(definition, statics, training=True)
 
 
 def created_place(cx: Context, node: ast.Call) -> CreatedOrigin:

@@ -24,7 +24,7 @@ from ..names.static import static_meaning
 from ..program.context import Context, ModelParts, field_of
 from ..program.environment import Bound, LocalFunction
 from ..program.instances import complete_statics, function_operands
-from ..program.models import Instance, ModelSpec, SubModelSpec, no_state
+from ..program.models import ModelInstance, ModelSpec, SubModelSpec, no_state
 from ..program.program import ModelVar
 from ..source.definition import Definition, DefinitionKind
 from ..source.scope import nearest
@@ -62,7 +62,7 @@ def _read_state(spec: ModelSpec, state: Expr, span: Span) -> Steps[Expr]:
     return Tuple(tuple(fields), span=span)
 
 
-def exported_type(cx: Context, instance: Instance) -> str:
+def exported_type(cx: Context, instance: ModelInstance) -> str:
     """Return the name of the data type of exported instances of a model, made on first use."""
     for name, known in cx.program.exports.items():
         if known == instance:
@@ -76,7 +76,7 @@ def exported_type(cx: Context, instance: Instance) -> str:
     return name
 
 
-def bind(cx: Context, node: ast.Call, name: str, model: Instance) -> Steps[Expr]:
+def bind(cx: Context, node: ast.Call, name: str, model: ModelInstance) -> Steps[Expr]:
     """Translate `model.bind(f)`: the function `f` with this model supplied."""
     span = cx.span(node)
     callee = Callee("bind", (Slot("f", required=True),), "bind(f)")
@@ -136,7 +136,7 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
     return Function(params, call, span=span)
 
 
-def _define_pure(cx: Context, function: Definition, required: Instance, span: Span) -> str:
+def _define_pure(cx: Context, function: Definition, required: ModelInstance, span: Span) -> str:
     """Define the global function of a record of parameters and of the function's own arguments;
     being global it serves every size."""
     name = cx.program.fresh_name(f"{function.name}_of_params")
@@ -167,7 +167,7 @@ def _one_model(cx: Context, function: Definition) -> Definition | None:
 
 def _pure_instance(
     cx: Context, function: Definition, model: Definition, bound: dict[str, ast.expr], span: Span
-) -> Instance:
+) -> ModelInstance:
     """Return the model that a function mentions, in evaluation mode. Its static arguments are those
     that are written here, or in the function; else those of the models of this kind at hand."""
     given = {
@@ -179,7 +179,7 @@ def _pure_instance(
         {} if function.kind is DefinitionKind.MODEL else cx.program.requirements(function)[model]
     )
     statics = {**_at_hand(cx, model), **written, **given}
-    return Instance(model, complete_statics(cx.program, model, statics, span))
+    return ModelInstance(model, complete_statics(cx.program, model, statics, span))
 
 
 def _at_hand(cx: Context, model: Definition) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | No
     return LocalFunction(name, ("params", *names), defaults_of(cx, value.args[0]), None)
 
 
-def model_attribute(cx: Context, node: ast.Attribute, name: str, model: Instance) -> Expr:
+def model_attribute(cx: Context, node: ast.Attribute, name: str, model: ModelInstance) -> Expr:
     """Return an attribute of an explicit model: its parameters."""
     span = cx.span(node)
     if node.attr == "params":

@@ -25,7 +25,7 @@ from ..names.atoms import again, atom, into
 from ..names.static import static_meaning
 from ..program.context import Context
 from ..program.environment import Bound
-from ..program.models import Instance
+from ..program.models import ModelInstance
 from ..source.definition import Definition
 from ..source.syntax import arguments_of
 from ..subset.tables import BINARY, UNARY
@@ -42,18 +42,18 @@ _SGD: Final = Callee(
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
-def record_of(cx: Context, node: ast.expr) -> Instance | None:
+def record_of(cx: Context, node: ast.expr) -> ModelInstance | None:
     """Return the model of whose parameters an expression is a record, if the source determines
     it."""
     return _record_of_call(cx, node) if isinstance(node, ast.Call) else record_named(cx, node)
 
 
-def record_at(cx: Context, node: ast.expr, value: Expr) -> Instance | None:
+def record_at(cx: Context, node: ast.expr, value: Expr) -> ModelInstance | None:
     """Return the model of whose parameters a translated expression is a record."""
     return cx.computed.get(value) or record_of(cx, node)
 
 
-def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
+def _record_of_call(cx: Context, node: ast.Call) -> ModelInstance | None:
     if isinstance(node.func, ast.Call):
         return _gradient_at(cx, node.func, Intrinsic.GRAD, node.args)
     match static_meaning(cx, node.func):
@@ -73,7 +73,7 @@ def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
 
 def _gradient_at(
     cx: Context, transform: ast.Call, intrinsic: Intrinsic, given: Sequence[ast.expr]
-) -> Instance | None:
+) -> ModelInstance | None:
     """Return the model of the record that `relay.grad(f)` gives where it is called with a record,
     or `relay.value_and_grad(f)` beside the value."""
     if static_meaning(cx, transform.func) is not intrinsic:
@@ -82,7 +82,7 @@ def _gradient_at(
     return record_of(cx, given[place]) if place is not None and place < len(given) else None
 
 
-def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> Instance | None:
+def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> ModelInstance | None:
     """Return the model of whose parameters the result of a call, annotated as a record, is one:
     the one that an argument has."""
     if not isinstance(numbers, Recorded):
@@ -114,7 +114,7 @@ def records_of(cx: Context, node: ast.expr, count: int) -> list[Bound | None]:
     return found
 
 
-def _bound(record: Instance | None) -> Bound | None:
+def _bound(record: ModelInstance | None) -> Bound | None:
     return None if record is None else Bound(record=record)
 
 
@@ -176,7 +176,7 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
 def _mapped(
     cx: Context,
     node: ast.expr,
-    owner: Instance,
+    owner: ModelInstance,
     trees: Sequence[Expr],
     leaf: Callable[..., Expr],
     bindings: list[Binding],
@@ -235,7 +235,7 @@ def negation(cx: Context, node: ast.UnaryOp, operand: Expr) -> Expr | None:
     return _mapped(cx, node, owner, [operand], lambda v: Call(op, (v,), {}, span=span), [])
 
 
-def norm(cx: Context, node: ast.Call, tree: Expr, owner: Instance) -> Expr:
+def norm(cx: Context, node: ast.Call, tree: Expr, owner: ModelInstance) -> Expr:
     """Return `grads.norm()`: the Euclidean norm of all tensors together."""
     span = cx.span(node)
     spec = cx.program.spec(owner)

@@ -9,12 +9,12 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.types import Substitution
 from ..program.context import Context
-from ..program.models import Instance
+from ..program.models import ModelInstance
 
 
 def tied(
     cx: Context,
-    instance: Instance,
+    instance: ModelInstance,
     params: Expr,
     state: Expr | None = None,
     sizes: Mapping[str, Dim] | None = None,

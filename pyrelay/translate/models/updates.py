@@ -33,7 +33,7 @@ from ..names.hidden import hidden_name
 from ..names.static import called_meaning, static_value
 from ..program.context import Context, field_of
 from ..program.environment import Bound, Static
-from ..program.models import COUNT, LR, Instance, ModelSpec, SubModelSpec, values_of
+from ..program.models import COUNT, LR, ModelInstance, ModelSpec, SubModelSpec, values_of
 from ..source.optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
 
 _UPDATE: Final = Callee(
@@ -294,7 +294,7 @@ def renew(cx: Context, optimizer: OptimizerUse, code: BlockBuilder, span: Span) 
 
 
 def _renewed(
-    cx: Context, atom: Expr, model: Instance, optimizer: OptimizerUse, span: Span
+    cx: Context, atom: Expr, model: ModelInstance, optimizer: OptimizerUse, span: Span
 ) -> Callable[[OptimizerUse | None], Expr]:
     """Return the code that writes fresh memory to a model, if it is this optimiser that updates
     it."""

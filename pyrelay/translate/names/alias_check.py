@@ -16,7 +16,7 @@ from ...ir.expr import Var
 from ...ir.traverse import run
 from ...prelude.library import element_of
 from ..program.context import Context
-from ..program.environment import Bound, Holder
+from ..program.environment import Alias, Bound
 from ..source.flow import (
     all_statements,
     bound_by,
@@ -195,18 +195,18 @@ def mentions(node: ast.expr, names: set[str]) -> Iterator[ast.Name]:
         yield ast.copy_location(ast.Name(name, ast.Load()), node)
 
 
-def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+def aliased_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Alias]:
     """Return the names whose tensors another name or a list may hold when the next round of a loop
     finds them. A list itself is not its elements: `lists_aliased` looks at lists."""
-    found: dict[str, Holder] = {}
+    found: dict[str, Alias] = {}
     for stmt in statements_in(body):
         value = stored_by(cx, stmt)
         own = items_assigned(cx, stmt.targets) if isinstance(stmt, ast.Assign) else ()
         shared = [] if value is None else list(shared_by(cx, value, own))
         for name in () if value is None else shared_by(cx, value, {*own, *cx.lists}):
-            found.setdefault(name.id, Holder(cx.span(name), "its tensor gets an alias here"))
+            found.setdefault(name.id, Alias(cx.span(name), "its tensor gets an alias here"))
         for target in bound_by(stmt, items=False) if shared else ():
-            found.setdefault(target, Holder(cx.span(shared[0]), "it comes from here"))
+            found.setdefault(target, Alias(cx.span(shared[0]), "it comes from here"))
     return {name: holder for name, holder in found.items() if name not in cx.grown}
 
 
@@ -219,23 +219,23 @@ def items_assigned(cx: Context, targets: Iterable[ast.expr]) -> frozenset[str]:
     return frozenset(bases) if is_known else frozenset()
 
 
-def lists_aliased(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+def lists_aliased(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Alias]:
     """Return the grown names whose lists another value may hold when the next round of a loop finds
     them: those that a round puts into a value or a cell, and those that it takes out of one."""
-    found: dict[str, Holder] = {}
+    found: dict[str, Alias] = {}
     for stmt in statements_in(body):
         for name in lists_stored(cx, calls_in(stmt)):
-            found.setdefault(name.id, Holder(cx.span(name), ELSEWHERE))
+            found.setdefault(name.id, Alias(cx.span(name), ELSEWHERE))
         value = stored_by(cx, stmt)
         if value is None:
             continue
         targets = [n for n in bound_by(stmt, items=False) if n in cx.grown]
         for name in lists_in(cx, value):
             if [name.id] != targets:
-                found.setdefault(name.id, Holder(cx.span(name), ELSEWHERE))
+                found.setdefault(name.id, Alias(cx.span(name), ELSEWHERE))
         for name in targets:
             if not is_fresh(cx, value, name):
-                found.setdefault(name, Holder(cx.span(value), "the list comes from here"))
+                found.setdefault(name, Alias(cx.span(value), "the list comes from here"))
     return {name: holder for name, holder in found.items() if name in cx.grown}
 
 

@@ -19,7 +19,7 @@ from ...ir.types import UNKNOWN
 from ...prelude.library import OPTION
 from ..data.data import DataConstructor
 from ..program.context import Context
-from ..program.environment import Bound, Holder
+from ..program.environment import Alias, Bound
 from .declared_types import field_type, may_be_none
 from .known_parts import entry_of, part_of
 
@@ -95,7 +95,7 @@ def bound_as(content: Var | None, pattern: Pattern) -> Pattern:
 
 
 def parts(
-    cx: Context, found: DataConstructor, fields: Sequence[Pattern], holder: Holder | None
+    cx: Context, found: DataConstructor, fields: Sequence[Pattern], holder: Alias | None
 ) -> dict[str, Bound]:
     """Return the variables that a pattern has bound to the fields of a value of a class."""
     return {

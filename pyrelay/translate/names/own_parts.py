@@ -16,7 +16,7 @@ from ...ir.op import Op, View
 from ...ir.types import AdtType, TensorType
 from ...prelude.library import LIST
 from ..program.context import Context
-from ..program.environment import Holder
+from ..program.environment import Alias
 from ..source.flow import Compound, bodies, captures, names_of, reads, root_of
 from ..source.syntax import elements_of, parameter_nodes
 from .alias_check import shows_list, stored_by, values_shared
@@ -35,7 +35,7 @@ class _Stmt(NamedTuple):
     loops: tuple[ast.stmt, ...]
 
 
-def holder_of_parts(cx: Context, name: str, depth: int, *, is_made: bool = True) -> Holder | None:
+def holder_of_parts(cx: Context, name: str, depth: int, *, is_made: bool = True) -> Alias | None:
     """Return where something else may get a part of the value of a name, in which elements are
     assigned below `depth` indices; None if nothing does. `is_made` asks where its parts come from,
     too."""
@@ -47,21 +47,21 @@ def holder_of_parts(cx: Context, name: str, depth: int, *, is_made: bool = True)
     for stmt in stmts:
         foreign = next(_foreign(cx, stmt.node, name, depth), None)
         if is_made and foreign is not None:
-            return Holder(cx.span(foreign), _MADE)
+            return Alias(cx.span(foreign), _MADE)
         gone = next(_leaving(cx, stmt.node, name, depth), None)
         inside = isinstance(stmt.node, ast.For) and _is_confined(cx, stmts, stmt, depth)
         if gone is not None and any(
             stmt.node in c.loops if inside else _may_follow(c, stmt) for c in changes
         ):
-            return Holder(cx.span(gone), _GONE)
+            return Alias(cx.span(gone), _GONE)
     args = cx.node.args
     taken = next((a for a in (*args.args, *args.kwonlyargs) if a.arg == name), None)
     if taken is None or not is_made:
         return None
-    return Holder(cx.span(taken), "the caller may have aliases of its parts")
+    return Alias(cx.span(taken), "the caller may have aliases of its parts")
 
 
-def holder_of_tensor(cx: Context, name: str) -> Holder | None:
+def holder_of_tensor(cx: Context, name: str) -> Alias | None:
     """Return where a tensor with a name goes into a list, the value of `name`, if something reads
     the name after the list's element was changed by `xs[i] += e`, or the list has it twice."""
     assert cx.node is not None
@@ -77,7 +77,7 @@ def holder_of_tensor(cx: Context, name: str) -> Holder | None:
                 for change in changes
             )
             if is_read and any(_shows_tensor(cx, s.node, element.id) for s in stmts):
-                return Holder(cx.span(element), _ELEMENT)
+                return Alias(cx.span(element), _ELEMENT)
     return None
 
 

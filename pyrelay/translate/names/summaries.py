@@ -21,9 +21,9 @@ from ..source.scope import MISSING
 from ..source.sharing import (
     FRESH,
     Called,
+    CallSharing,
     Share,
     Sharing,
-    Summary,
     Unit,
     anything,
     copied,
@@ -62,7 +62,7 @@ def units_called(
             return []
 
 
-def called(unit: Unit, node: ast.Call, known: Any, found: Summary) -> Called:
+def called(unit: Unit, node: ast.Call, known: Any, found: CallSharing) -> Called:
     """Return a function as a call of it takes its arguments."""
     owner, params = unit.definition.owner, parameters_of(unit.node)
     if owner is None or unit.node is not unit.definition.source.node:
@@ -71,13 +71,13 @@ def called(unit: Unit, node: ast.Call, known: Any, found: Summary) -> Called:
     return Called(params[int(owner.takes_class) :], found, is_method and owner.takes_self)
 
 
-def summary(program: SourceProgram, unit: Unit) -> Summary:
+def summary(program: SourceProgram, unit: Unit) -> CallSharing:
     """Return the aliases between a function, its parameters and its captures."""
     known = program.summaries
     if unit in known:
         return known[unit]
     units = [unit]
-    found: dict[Unit, Summary] = {unit: Summary()}
+    found: dict[Unit, CallSharing] = {unit: CallSharing()}
     changed = True
     while changed:
         changed = False
@@ -95,7 +95,7 @@ class _Body:
     """The body of a function, with what its names share."""
 
     def __init__(
-        self, program: SourceProgram, unit: Unit, found: dict[Unit, Summary], units: list[Unit]
+        self, program: SourceProgram, unit: Unit, found: dict[Unit, CallSharing], units: list[Unit]
     ) -> None:
         self._program: Final = program
         self._unit: Final = unit
@@ -144,21 +144,21 @@ class _Body:
         units = units_called(self._program, definition, node, known, self._seen, lists=self.lists)
         return [called(u, node, known, self._summary_of(u)) for u in units]
 
-    def _summary_of(self, unit: Unit) -> Summary:
+    def _summary_of(self, unit: Unit) -> CallSharing:
         if unit in self._program.summaries:
             return self._program.summaries[unit]
         if unit not in self._found:
-            self._found[unit] = Summary()
+            self._found[unit] = CallSharing()
             self._units.append(unit)
         return self._found[unit]
 
     # Statements.
 
-    def summary(self) -> Summary:
+    def summary(self) -> CallSharing:
         """Return the summary of the function, by the summaries so far of those that it calls."""
         run(self._block(self._unit.node.body))
         result = self._result if self._may_give() else FRESH
-        return Summary(_without_locals(result), _without_locals(self._stored), self._distinct)
+        return CallSharing(_without_locals(result), _without_locals(self._stored), self._distinct)
 
     def _may_give(self) -> bool:
         """Return whether the result may be what the question is about."""

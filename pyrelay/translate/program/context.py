@@ -20,8 +20,8 @@ from ..data.data import DataConstructor
 from ..source.definition import Definition, Implicit, StaticValue
 from ..source.scope import MISSING, Scope, nearest
 from ..types.annotation import AnnotationReader
-from .environment import Bound, Entry, Environment, Holder, LocalFunction, Static, Unbound
-from .models import Instance, Sites
+from .environment import Alias, Bound, Entry, Environment, LocalFunction, Static, Unbound
+from .models import ModelInstance, Sites
 from .program import SourceProgram
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class ModelParts:
 
     params: Expr
     state: Expr
-    instance: Instance
+    instance: ModelInstance
 
 
 @final
@@ -61,7 +61,7 @@ class Context:
     """One function under translation."""
 
     program: SourceProgram
-    instance: Instance
+    instance: ModelInstance
     walk: Callable[[Context, ast.expr], Steps[Expr]]
     """Translates an expression."""
     body: Callable[[Context, ast.FunctionDef], Steps[Expr]]
@@ -113,7 +113,7 @@ class Context:
     """The local functions of the source."""
     uses: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
     """The names that the expression or statement under translation reads itself, and where."""
-    computed: dict[Expr, Instance] = field(default_factory=dict[Expr, Instance])
+    computed: dict[Expr, ModelInstance] = field(default_factory=dict[Expr, ModelInstance])
     """The results of arithmetic on records of a model's parameters: such records again."""
 
     @property
@@ -202,7 +202,7 @@ class Context:
         for name, span in names:
             entry = self.env.find(name)
             if isinstance(entry, Bound) and entry.holder is None:
-                self.env.set(name, replace(entry, holder=Holder(span, why)))
+                self.env.set(name, replace(entry, holder=Alias(span, why)))
 
 
 def in_turn(walks: Iterable[Steps[T]]) -> Steps[list[T]]:

@@ -15,7 +15,7 @@ from ...diagnostics.source import Span
 from ...ir.expr import Expr
 from ...ir.types import Type
 from .model_origins import ModelOrigin
-from .models import Instance
+from .models import ModelInstance
 
 if TYPE_CHECKING:
     from ..data.data import DataConstructor
@@ -50,7 +50,7 @@ class LocalFunction:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Alias:
     """Another place that may hold the same tensor as a name."""
 
     span: Span
@@ -64,15 +64,15 @@ class Bound:
 
     atom: Expr | None = None
     static: Static | None = None
-    model: Instance | None = None
+    model: ModelInstance | None = None
     places: tuple[ModelOrigin, ...] = ()
     """Where the model may come from."""
-    record: Instance | None = None
+    record: ModelInstance | None = None
     """The model of whose parameters the value is a record (or of their gradients)."""
     items: Bound | None = None
     """The binding of the elements of a list of models or of records."""
     function: LocalFunction | None = None
-    holder: Holder | None = None
+    holder: Alias | None = None
     stream: tuple[Any, ...] | None = None
     """The description of its elements, of an iterable."""
     declared: Type | None = None

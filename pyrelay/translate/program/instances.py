@@ -18,7 +18,7 @@ from ...ir.expr import Expr
 from ..source.definition import Definition, DefinitionKind, StaticValue, meaning
 from ..source.optimizers import OptimizerUse, is_optimizer
 from .context import Context, ModelParts, field_of
-from .models import Instance, SubSite
+from .models import ModelInstance, SubSite
 from .program import Requirements, SourceProgram
 
 Statics = tuple[tuple[str, StaticValue], ...]
@@ -72,7 +72,7 @@ def model_parts(
     if cx.own is None:
         raise NotSupplied  # which instance it is, and so its static arguments, is not known here
     statics = complete_statics(cx.program, definition, given, span)
-    instance = Instance(definition, statics, cx.training)
+    instance = ModelInstance(definition, statics, cx.training)
     return _new_site(cx, instance, definition.name, span)
 
 
@@ -118,7 +118,7 @@ def _same(cx: Context, parts: ModelParts, given: Mapping[str, Any], span: Span) 
     return parts
 
 
-def _new_site(cx: Context, instance: Instance, operator: str, span: Span) -> ModelParts:
+def _new_site(cx: Context, instance: ModelInstance, operator: str, span: Span) -> ModelParts:
     if cx.sites is None or cx.own is None:
         raise NotSupplied
     name = cx.sites.name((span, operator), cx.wanted, operator, cx.layers, is_model=True)
@@ -138,7 +138,7 @@ def function_operands(
     definition: Definition,
     span: Span,
     given: Mapping[str, Any],
-    models: tuple[tuple[str, Instance], ...] = (),
+    models: tuple[tuple[str, ModelInstance], ...] = (),
 ) -> tuple[str, tuple[Expr, ...]]:
     """Return the name of the translation that a mention of a definition means, and the operands for
     the models it needs."""
@@ -147,7 +147,7 @@ def function_operands(
         return cx.program.function_name(parts.instance), (parts.params, parts.state)
     required = cx.program.requirements(definition)
     found = [_required(cx, definition, model, span, required) for model in required]
-    instance = Instance(
+    instance = ModelInstance(
         definition,
         complete_statics(cx.program, definition, given, span),
         models=models,
@@ -168,7 +168,7 @@ def _required(
     if wanted is not None and len(required) > 1:
         cx.wanted = f"{wanted}.{model.name}"
     parts = _new_site(
-        cx, Instance(model, statics, cx.training), f"{definition.name}.{model.name}", span
+        cx, ModelInstance(model, statics, cx.training), f"{definition.name}.{model.name}", span
     )
     cx.wanted = wanted
     return parts

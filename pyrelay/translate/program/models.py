@@ -17,7 +17,7 @@ from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.expr import Tuple
-from ...ir.op import Holder, Init
+from ...ir.op import HiddenKind, Init
 from ...ir.traverse import Steps, run
 from ...ir.types import UNIT, UNKNOWN, RefType, TensorType, TupleType, Type, float64, tensor_type
 from ...operators.primitive.random import KEY
@@ -27,7 +27,7 @@ from ..source.optimizers import OptimizerRule
 
 @final
 @dataclass(frozen=True, slots=True)
-class Instance:
+class ModelInstance:
     """One translation of a definition: its static arguments, and the models it works with.
 
     `training` is the mode of a model; `models` are its explicit parameters `Model[net]`, `implicit`
@@ -38,8 +38,8 @@ class Instance:
     definition: Definition
     statics: tuple[tuple[str, StaticValue], ...] = ()
     training: bool = False
-    models: tuple[tuple[str, Instance], ...] = ()
-    implicit: tuple[Instance, ...] = ()
+    models: tuple[tuple[str, ModelInstance], ...] = ()
+    implicit: tuple[ModelInstance, ...] = ()
     frozen: frozenset[str] = frozenset()
 
 
@@ -50,7 +50,7 @@ class ValueSpec:
     frozen is updated by nothing, and in a table the model only looks rows up."""
 
     name: str
-    holder: Holder
+    holder: HiddenKind
     init: Init
     span: Span
     is_frozen: bool = False
@@ -114,7 +114,7 @@ class SubSite:
     """A site of another model."""
 
     name: str
-    instance: Instance
+    instance: ModelInstance
     span: Span
 
 
@@ -164,7 +164,7 @@ class Sites:
 
     def add(self, site: ValueSpec) -> int:
         """Add a hidden value; return its place among the parameters, or in the state."""
-        fields = self.params if site.holder is Holder.PARAMETER else self.state
+        fields = self.params if site.holder is HiddenKind.PARAMETER else self.state
         fields.append(site)
         return len(fields) - 1
 
@@ -193,7 +193,7 @@ class Sites:
             first.setdefault(site.name, site.span)
 
 
-FindSites: TypeAlias = Callable[[Instance], Sites]
+FindSites: TypeAlias = Callable[[ModelInstance], Sites]
 
 
 class RecursiveModel(Exception):  # noqa: N818  becomes a diagnostic where the model is mentioned
@@ -204,16 +204,16 @@ class RecursiveModel(Exception):  # noqa: N818  becomes a diagnostic where the m
         self.site = site
 
 
-def build_spec(instance: Instance, find: FindSites) -> ModelSpec:
+def build_spec(instance: ModelInstance, find: FindSites) -> ModelSpec:
     """Return the whole tree of a model. Raises RecursiveModel when it has no end."""
     return run(_spec(instance, find, (), {}))
 
 
 def _spec(
-    instance: Instance,
+    instance: ModelInstance,
     find: FindSites,
-    around: tuple[Instance, ...],
-    done: dict[Instance, ModelSpec],
+    around: tuple[ModelInstance, ...],
+    done: dict[ModelInstance, ModelSpec],
 ) -> Steps[ModelSpec]:
     if instance in done:
         return done[instance]
@@ -280,6 +280,6 @@ def _tree_type(spec: ModelSpec, *, state: bool) -> Steps[Type]:
         else:
             # A key is not even read in evaluation mode, so its type cannot be inferred from its
             # use.
-            ty = KEY if part.holder is Holder.KEY else UNKNOWN
+            ty = KEY if part.holder is HiddenKind.KEY else UNKNOWN
             fields.append(RefType(ty) if state else ty)
     return TupleType(tuple(fields))

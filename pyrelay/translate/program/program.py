@@ -28,13 +28,19 @@ from ..source.flow import annotated_names
 from ..source.optimizers import OptimizerGuard, OptimizerUse, Recipe
 from ..source.residual import Residual
 from ..source.scope import MISSING, CapturedName, Guard, Scope, is_frozen
-from ..source.sharing import Summary, Unit
+from ..source.sharing import CallSharing, Unit
 from ..source.unions import Union, is_data_class
 from ..types.annotation import AnnotationReader
 from .model_origins import ModelOrigin, Updates
-from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
+from .models import ModelInstance, ModelSpec, RecursiveModel, Sites, build_spec
 from .row_tables import row_tables
-from .signature import Parameter, Signature, implicit_parameter, read_signature, with_implicits
+from .signature import (
+    Parameter,
+    Signature,
+    implicit_parameter,
+    read_signature,
+    with_implicits,
+)
 
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
 """The models that a function mentions, with the static arguments of the first mention."""
@@ -50,7 +56,7 @@ class ModelVar:
     function: str
     var: Var
     part: Literal["params", "state", "model", "models"]
-    instance: Instance
+    instance: ModelInstance
     place: ModelOrigin | None = None
     """Where an explicit model comes from, which determines its optimiser."""
 
@@ -71,7 +77,7 @@ class SourceProgram:
     def __init__(
         self,
         requirements: Callable[[SourceProgram, Definition], Mapping[Definition, Needs]],
-        translate: Callable[[SourceProgram, Instance], None],
+        translate: Callable[[SourceProgram, ModelInstance], None],
         varying: Collection[CapturedName] = (),
         *,
         is_debugged: bool = False,
@@ -90,24 +96,24 @@ class SourceProgram:
         self.data: Final = DataTypes(self.report)
         self.residuals: Final[dict[Residual, str]] = {}
         """The names of the specialised functions that the program contains."""
-        self.exports: Final[dict[str, Instance]] = {}
+        self.exports: Final[dict[str, ModelInstance]] = {}
         """The models that the program exports, by the data type of the exported values."""
         self.passed: Final[dict[str, Expr]] = {}
         """The relay functions that a script passes to the entry, by parameter."""
         self.made: Final[dict[Var, Parameter]] = {}
         """The arguments of the calls that made functions which a script passes."""
-        self.pure: Final[dict[tuple[Definition, Instance], str]] = {}
+        self.pure: Final[dict[tuple[Definition, ModelInstance], str]] = {}
         """The functions that `relay.with_params` gives, by what they are made of."""
-        self.sites: Final[dict[Instance, Sites]] = {}
-        self.summaries: Final[dict[Unit, Summary]] = {}
+        self.sites: Final[dict[ModelInstance, Sites]] = {}
+        self.summaries: Final[dict[Unit, CallSharing]] = {}
         """The aliases between functions and their parameters, computed on demand."""
-        self.pending: Final[deque[Instance]] = deque()
-        self.done: Final[set[Instance]] = set()
+        self.pending: Final[deque[ModelInstance]] = deque()
+        self.done: Final[set[ModelInstance]] = set()
         self.model_vars: Final[list[ModelVar]] = []
         """Variables that hold a model's parts; they get their types once all sites are known."""
-        self._names: Final[dict[Instance, str]] = {}
-        self._active: Final[list[Instance]] = []
-        self._with_tables: Final[set[Instance]] = set()
+        self._names: Final[dict[ModelInstance, str]] = {}
+        self._active: Final[list[ModelInstance]] = []
+        self._with_tables: Final[set[ModelInstance]] = set()
         """The models whose tables have been found."""
         self._translate: Final = translate
         self._fresh: Final = Names()
@@ -282,7 +288,7 @@ class SourceProgram:
             self._requirements.update(self._find_requirements(self, definition))
         return self._requirements[definition]
 
-    def function_name(self, instance: Instance) -> str:
+    def function_name(self, instance: ModelInstance) -> str:
         """Return the name of a function in the module; it will be translated."""
         if instance not in self._names:
             self._names[instance] = self._fresh.fresh(_written_name(instance))
@@ -305,7 +311,7 @@ class SourceProgram:
         while self.pending:
             self._run(self.pending.popleft())
 
-    def _run(self, instance: Instance) -> None:
+    def _run(self, instance: ModelInstance) -> None:
         if instance in self.done:
             return
         self.done.add(instance)
@@ -313,7 +319,7 @@ class SourceProgram:
         self._translate(self, instance)
         self._active.pop()
 
-    def spec(self, instance: Instance) -> ModelSpec:
+    def spec(self, instance: ModelInstance) -> ModelSpec:
         """Return all names of a model's hidden values, translating what that needs."""
         try:
             return build_spec(instance, self._find_sites)
@@ -322,7 +328,7 @@ class SourceProgram:
             self.guesses = True
             return ModelSpec(instance.definition, instance.statics, (), ())
 
-    def _find_sites(self, instance: Instance) -> Sites:
+    def _find_sites(self, instance: ModelInstance) -> Sites:
         name = self.function_name(instance)
         self._run(instance)
         if instance in self._active:
@@ -343,7 +349,7 @@ class SourceProgram:
         return self.functions.get(name)
 
 
-def _written_name(instance: Instance) -> str:
+def _written_name(instance: ModelInstance) -> str:
     name = instance.definition.name
     if instance.statics:
         name += f"[{', '.join(f'{n}={v!r}' for n, v in instance.statics)}]"

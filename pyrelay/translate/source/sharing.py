@@ -43,7 +43,7 @@ Sharing: TypeAlias = frozenset[Share]
 FRESH: Final[Sharing] = frozenset()
 
 
-class Summary(NamedTuple):
+class CallSharing(NamedTuple):
     """The aliases between a call and the parameters and captured names of a function: its result,
     and what it stores in cells; and whether the parts of the result share nothing with each
     other."""
@@ -67,7 +67,7 @@ class Called(NamedTuple):
     it shares. A method takes its receiver for the first."""
 
     params: Sequence[str]
-    summary: Summary
+    summary: CallSharing
     receives: bool = False
 
 

@@ -28,7 +28,7 @@ Kinds: TypeAlias = dict[tuple[frozenset[Any], str], Kind]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Uses:
+class ParamUses:
     """Where the type parameters of one class stand: in shapes, and as arguments of data types."""
 
     dims: tuple[Any, ...]
@@ -36,9 +36,9 @@ class Uses:
     data: tuple[Located, ...]
 
 
-def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
+def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> ParamUses:
     """Return how an annotation uses type parameters. Raises what evaluating text in it raises."""
-    found = Uses((), ())
+    found = ParamUses((), ())
     pending = [annotation]
     while pending:
         value = pending.pop()
@@ -47,24 +47,24 @@ def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
         if isinstance(value, str):
             value = evaluate(value)
         here, inside = _uses_at(value, locate, evaluate)
-        found = Uses((*found.dims, *here.dims), (*found.data, *here.data))
+        found = ParamUses((*found.dims, *here.dims), (*found.data, *here.data))
         pending += inside
     return found
 
 
-def _uses_at(value: Any, locate: Locate, evaluate: Evaluate) -> tuple[Uses, list[Any]]:
+def _uses_at(value: Any, locate: Locate, evaluate: Evaluate) -> tuple[ParamUses, list[Any]]:
     """Return how the outermost part of an annotation uses type parameters, and the parts in it."""
     match value:
         case written.TensorAnnotation(items):
-            return Uses(tuple(_type_vars(items)), ()), []
+            return ParamUses(tuple(_type_vars(items)), ()), []
         case written.FnAnnotation(params, result):
-            return Uses((), ()), [*params, result]
+            return ParamUses((), ()), [*params, result]
         case written.RefAnnotation(content):
-            return Uses((), ()), [content]
+            return ParamUses((), ()), [content]
         case _ if typing.get_origin(value) is typing.Annotated:
-            return Uses(tuple(_type_vars(typing.get_args(value)[1:])), ()), []
+            return ParamUses(tuple(_type_vars(typing.get_args(value)[1:])), ()), []
         case _ if is_size(value):
-            return Uses((value,), ()), []
+            return ParamUses((value,), ()), []
         case _:
             pass
     short = abbreviation(value, evaluate)
@@ -72,13 +72,13 @@ def _uses_at(value: Any, locate: Locate, evaluate: Evaluate) -> tuple[Uses, list
         return _uses_of_abbreviation(*short, locate, evaluate), list(short[1])
     located = locate(value)
     if located is not None:
-        return Uses((), (located,)), list(located[1].values())
-    return Uses((), ()), _flat(typing.get_args(value))
+        return ParamUses((), (located,)), list(located[1].values())
+    return ParamUses((), ()), _flat(typing.get_args(value))
 
 
 def _uses_of_abbreviation(
     alias: Any, args: Sequence[Any], locate: Locate, evaluate: Evaluate
-) -> Uses:
+) -> ParamUses:
     """Return how what an abbreviation stands for uses its type arguments."""
     inside = uses_of(alias.__value__, locate, evaluate)
     given = dict(zip(map(_name, parameters(alias)), args, strict=False))
@@ -86,12 +86,12 @@ def _uses_of_abbreviation(
     data = tuple(
         (u, {p: given.get(_name(a), a) for p, a in found.items()}) for u, found in inside.data
     )
-    return Uses(dims, data)
+    return ParamUses(dims, data)
 
 
 def find_kinds(
     group: Sequence[Union],
-    uses: Mapping[type, Sequence[Uses]],
+    uses: Mapping[type, Sequence[ParamUses]],
     known: Mapping[tuple[frozenset[Any], str], Kind],
 ) -> Kinds:
     """Return the kinds of the parameters of data types defined together."""
@@ -115,7 +115,7 @@ def find_kinds(
 
 def _in_shapes(
     group: Sequence[Union],
-    uses: Mapping[type, Sequence[Uses]],
+    uses: Mapping[type, Sequence[ParamUses]],
     is_dim: Callable[[Union, Any], bool],
 ) -> Iterator[tuple[Union, Any]]:
     """Return the parameters of unions that stand for a size, as far as is known."""

@@ -45,7 +45,7 @@ class Repeated:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ArgumentNumbers:
     """The numbers in what a type parameter stands for."""
 
     name: str
@@ -62,7 +62,7 @@ class Recorded:
     is_gradient: bool = False
 
 
-Numbers: TypeAlias = type | NumbersOfParts | Repeated | Argument | Recorded | None
+Numbers: TypeAlias = type | NumbersOfParts | Repeated | ArgumentNumbers | Recorded | None
 """Where in a value numbers are Python's own, tuples are records, and lists are tuples; None:
 nowhere."""
 
@@ -79,7 +79,7 @@ def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({}))
         return records[ty]
     match ty:
         case TypeVar(name):
-            return Argument(name)
+            return ArgumentNumbers(name)
         case TupleType(fields):
             return together(places_of(f, records) for f in fields)
         case AdtType(name, (element,)) if name == TUPLE_MARK and not isinstance(element, Dim):
@@ -115,7 +115,7 @@ def arguments(params: Iterable[TypeParam], numbers: Numbers) -> dict[str, Number
 def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
     """Return the numbers with the type parameters replaced by what they stand for."""
     match numbers:
-        case Argument(name):
+        case ArgumentNumbers(name):
             return given.get(name)
         case NumbersOfParts(parts):
             return together(filled(p, given) for p in parts)
@@ -147,7 +147,7 @@ def records_in(numbers: Numbers) -> Numbers:
 def described(numbers: Numbers) -> Any:
     """Return the numbers as JSON has them; a record is a tuple there."""
     match numbers:
-        case Argument(name):
+        case ArgumentNumbers(name):
             return {"argument": name}
         case NumbersOfParts(parts):
             return [described(p) for p in parts]
@@ -165,7 +165,7 @@ def restored(described: Any) -> Numbers:
         case None:
             return None
         case {"argument": str(name)}:
-            return Argument(name)
+            return ArgumentNumbers(name)
         case {"tuple": element}:
             return Repeated(restored(element))
         case list():

@@ -15,7 +15,7 @@ import torch
 
 from pyrelay import Dim, Float, Int, RunError, Tensor, options, relay
 from pyrelay.disk_cache import DiskCache
-from pyrelay.ir.module import Attribute, Module
+from pyrelay.ir.module import Module, ModuleKey
 from pyrelay.ir.verify import Stage
 from pyrelay.kernels.backend import KernelFunction
 from pyrelay.kernels.fusion.own_calls import OwnCalls
@@ -130,7 +130,7 @@ def test_whatever_a_module_depends_on_is_in_its_key() -> None:
 
 def test_what_json_cannot_hold_is_not_kept(folder: Path) -> None:
     module = parse_module(TEXT)
-    key: Attribute[int] = Attribute("one")
+    key: ModuleKey[int] = ModuleKey("one")
     behind(called(), module.with_attribute(key, 1))
     assert not DiskCache("programs", 0).usage().entries
     behind(up_to(called(), "typed"), module)

@@ -11,7 +11,7 @@ import torch
 
 from pyrelay import options
 from pyrelay.ir.expr import Constant, Expr
-from pyrelay.ir.module import Attribute, Module
+from pyrelay.ir.module import Module, ModuleKey
 from pyrelay.ir.traverse import rewrite
 from pyrelay.ir.verify import Stage, VerifyError
 from pyrelay.kernels.pipeline import CUT, all_passes
@@ -134,7 +134,7 @@ def test_phases_whose_stage_is_reached_are_skipped() -> None:
 
 
 def test_data_that_a_pass_attaches_stays_with_the_module() -> None:
-    key: Attribute[tuple[str, ...]] = Attribute("names")
+    key: ModuleKey[tuple[str, ...]] = ModuleKey("names")
     module = parse_module(TEXT)
     assert module.attribute(key) is None
     attached = module.with_attribute(key, ("main",))

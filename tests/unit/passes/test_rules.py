@@ -17,7 +17,7 @@ from pyrelay.passes.rewrites.fold_norms import NORM_RULES
 from pyrelay.passes.rewrites.peepholes import POOL_RULES, TORCH_RULES
 from pyrelay.passes.simplify.algebra import LAWS
 from pyrelay.passes.simplify.fold import fold
-from pyrelay.passes.simplify.rules import Redex, Rule, apply_rules
+from pyrelay.passes.simplify.rules import Redex, Rewrite, apply_rules
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.ops.checks import assert_equal
 from tests.unit.passes.programs import normal
@@ -26,7 +26,7 @@ from tests.unit.passes.programs import normal
 class Applied(NamedTuple):
     """A rule, and the pass that applies it."""
 
-    rule: Rule
+    rule: Rewrite
     run: Callable[[Module], Module]
     rtol: float = 0.0
 
@@ -40,7 +40,7 @@ RULES: Final = (
 every_rule = pytest.mark.parametrize("case", RULES, ids=lambda case: case.rule.statement)
 
 
-def program(rule: Rule) -> Module:
+def program(rule: Rewrite) -> Module:
     """Return the program in which a rule applies."""
     return normal(f"def @main({rule.params}) {{ {rule.body} }}")
 

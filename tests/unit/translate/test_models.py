@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyrelay import Dim, Float, Model, Tensor, relay, relay_model
-from pyrelay.ir.op import Holder, Init
+from pyrelay.ir.op import HiddenKind, Init
 from pyrelay.translate.program.models import ModelSpec, SubModelSpec
 from pyrelay.translate.source.definition import ModelUse
 from pyrelay.translate.translator import Translation, translate
@@ -173,9 +173,9 @@ def test_buffers_and_keys_are_state() -> None:
     assert list(names(spec)) == ["h.weight", "h.bias", "scale"]
     assert list(names(spec, state=True)) == ["h.running_mean", "h.running_var", "out.key"]
     assert [p.holder for p in spec.state if not isinstance(p, SubModelSpec)] == [
-        Holder.BUFFER,
-        Holder.BUFFER,
-        Holder.KEY,
+        HiddenKind.BUFFER,
+        HiddenKind.BUFFER,
+        HiddenKind.KEY,
     ]
     assert [p.init for p in spec.params if not isinstance(p, SubModelSpec)] == [
         Init.ONES,
