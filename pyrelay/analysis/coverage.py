@@ -95,8 +95,8 @@ class _Decision:
 _Refutable: TypeAlias = ConstructorPattern | TuplePattern | LiteralPattern
 _Asked: TypeAlias = tuple[tuple[int, _Refutable], ...]
 _Row: TypeAlias = tuple[int, _Asked]
-"""A clause, and what it still asks of places in the value, from left to right. What is not asked
-of is not written down, so that deep and wide patterns stay small."""
+"""A clause, and the tests it still makes of places in the value, from left to right. Places without
+a test are left out, so that deep and wide patterns stay small."""
 
 
 @final

@@ -119,7 +119,7 @@ class _Walk:
         self._types: Final[dict[Type | Dim, tuple[tuple[str, ...], bool]]] = {}
 
     def enter(self, node: Expr) -> list[_Work]:
-        """Note what a node mentions; return what comes next, in order."""
+        """Record the mentions of a node; return the nodes to visit next, in order."""
         if isinstance(node, Function):
             return self._enter_function(node)
         found = self._open[-1][1]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def types_in(node: Expr) -> Iterator[Type | Dim]:
-    """Return every type and dim that a node itself mentions, those of what it binds included."""
+    """Return every type and dim that a node itself mentions, those of its bound variables
+    included."""
     if node.ty is not None:
         yield node.ty
     yield from (v.ty for v in bound_vars(node) if v.ty is not None)
@@ -55,7 +56,7 @@ class TypeChange(Protocol):
 
 @final
 class Retyping:
-    """One copy under other types; every variable bound in what is copied is new."""
+    """One copy under other types; every variable that the original binds is new."""
 
     def __init__(self, change: TypeChange, because: str = "", place: Span | None = None) -> None:
         """`because` is why the copy exists; `place` is where it stands, if not at the original."""
@@ -92,7 +93,7 @@ class Retyping:
         return found
 
     def bind(self, var: Var) -> Var:
-        """Return the copy of a variable that is bound in what is copied."""
+        """Return the copy of a variable that the original binds."""
         copy = self.vars.get(var)
         if copy is None:
             copy = self.vars[var] = replace(var, ty=self.type(var.ty))

@@ -1,4 +1,4 @@
-"""Conditions: each is one Bool; what is no Bool probably stands for a comparison."""
+"""Conditions: each is one Bool; a value of another type probably stands for a comparison."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Constraint(Protocol):
 @final
 @dataclass(slots=True)
 class OperatorConstraint:
-    """An operator call is well typed; `read` types it as what it is read as, if it is."""
+    """An operator call is well typed; `read` types it by its overload, if it has one."""
 
     call: OperatorCall
     read: Callable[[OperatorCall], bool]

@@ -101,7 +101,7 @@ class Elaborator:
     # Final types.
 
     def final(self, ty: Type) -> Type:
-        """Return a type with what is still open chosen: weak numbers take their default dtype."""
+        """Return a type with its open parts chosen: weak numbers take their default dtype."""
         ty = self._solver.resolve(ty)
         return ty if is_closed(ty) else map_type(ty, self._final_part, self.final_dim)
 

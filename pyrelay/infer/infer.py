@@ -174,7 +174,7 @@ class _Inference:
     def _typed_with_carried(
         self, functions: Mapping[str, Function], solver: Solver
     ) -> dict[str, Function] | list[Problem]:
-        """Return the functions of a group with their types, or what is wrong with them.
+        """Return the functions of a group with their types, or their mistakes.
 
         An operator is typed when its operands are known. Where one was a weak number then and has
         risen above the result since, all is typed again, now with the dtypes that were found: so
@@ -201,7 +201,7 @@ class _Inference:
     def _typed_group(
         self, functions: Mapping[str, Function], solver: Solver
     ) -> dict[str, Function] | list[Problem]:
-        """Return the functions of a group with their types, or what is wrong with them."""
+        """Return the functions of a group with their types, or their mistakes."""
         schemes = annotated(functions)
         generator = self._generated(functions, schemes, solver, ())
         found = _infer_group(generator, functions, schemes)
@@ -251,8 +251,8 @@ class _Inference:
         solver: Solver,
         unknown: Collection[str],
     ) -> Generator:
-        """Solve what the functions of a group say, some of them with schemes already; nothing is
-        known of those in `unknown`."""
+        """Solve the constraints of the functions of a group, some of them with schemes already;
+        nothing is known of those in `unknown`."""
         known = {**self._schemes, **schemes}
         generator = Generator(solver, known, self._adts, self._link, unknown=unknown)
         recursive = any(g in functions for f in functions.values() for g in free_globals(f))
@@ -351,7 +351,7 @@ def _refused(function: Function) -> list[Problem]:
 def _infer_group(
     generator: Generator, functions: Mapping[str, Function], schemes: Mapping[str, Scheme]
 ) -> dict[str, Function] | list[Problem]:
-    """Return the functions of a solved group with their types, or what is wrong with them."""
+    """Return the functions of a solved group with their types, or their mistakes."""
     solver = generator.solver
     if generator.work.problems:
         return [plain(p, solver.running) for p in _independent(generator.work.problems)]

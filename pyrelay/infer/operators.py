@@ -85,7 +85,7 @@ class Reading:
 @final
 @dataclass(slots=True)
 class OperatorCall:
-    """An operator call under inference, and what has been found about it."""
+    """An operator call under inference, with the facts found so far."""
 
     call: Call
     op: Op
@@ -292,7 +292,7 @@ class OperatorCall:
 
 
 def is_given(hyper: Param, given: Mapping[str, Any]) -> bool:
-    """Return whether a call says what a hyper-parameter is, be it by leaving it out."""
+    """Return whether a call determines a hyper-parameter, be it by its default."""
     return hyper.name in given or hyper.default is not Missing.REQUIRED
 
 

@@ -99,7 +99,7 @@ class Solver(DTypes):
         self.running: Final[dict[str, RunningSize]] = {}
         """The sizes that only the running program knows."""
         self.owner: Function | None = None
-        """The local function in which what is being solved stands."""
+        """The local function around the constraint that is being solved."""
         self.equations: list[tuple[Dim, Dim, Span, CheckSite | None]] = []
         """The equations that wait for holes, with their places."""
         self.assumptions: Final[list[Assumption]] = []
@@ -127,7 +127,7 @@ class Solver(DTypes):
 
     def fresh_wide(self, *origin: object) -> TypeHole:
         """Return a new unknown type that is never a size: a size that flows in becomes an Int.
-        `origin` names what has the type, the same in each inference of a function."""
+        `origin` identifies the value of the type, the same in each inference of a function."""
         hole = self.fresh()
         self._wide[hole.number] = origin
         return hole
@@ -259,9 +259,9 @@ class Solver(DTypes):
         self.filled.append(("type", hole.number))
 
     def widen(self, ty: Type, origin: Origin = (), way: Way = Way.IN) -> Type:
-        """Return the type with sizes replaced by integers whose dtype is still weak. `origin` names
-        what has the type, if it has a name; values go from the old type into the new one, unless
-        `way` differs."""
+        """Return the type with sizes replaced by integers whose dtype is still weak. `origin`
+        identifies the value of the type, if it has a name; values go from the old type into the new
+        one, unless `way` differs."""
         places = count()
 
         def part(inner: Type) -> Type | None:
@@ -358,7 +358,8 @@ class Solver(DTypes):
         self._assume(left, right, is_inside=is_inside)
 
     def _assume(self, left: Dim, right: Dim, *, is_inside: bool) -> None:
-        """Note what the program needs. What the entry checks is not checked inside again."""
+        """Record an assumption of the program. One that the entry checks is not checked inside
+        again."""
         assert self.span is not None
         found = Assumption(left, right, self.span, is_inside)
         known = [a for a in self.assumptions if {a.left, a.right} == {left, right}]

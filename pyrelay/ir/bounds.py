@@ -37,7 +37,7 @@ def is_nonnegative(dim: Dim) -> bool:
 
 
 class _Bound:
-    """A lower bound in the making: what is found of it, and terms that it is yet to bound."""
+    """A lower bound in the making: the bound so far, and the terms that are left to bound."""
 
     __slots__ = ("found", "pending")
 

@@ -7,8 +7,8 @@
     x
 
 `relay.function(program)` gives a function to call. A module is built through its text, so that
-mistakes found later show the place in it. Variables are objects: two of one name differ. What a
-builder is given in a wrong way is a `TypeError` or a `KeyError` at the call.
+mistakes found later show the place in it. Variables are objects: two of one name differ. A wrong
+argument of a builder is a `TypeError` or a `KeyError` at the call.
 """
 
 from __future__ import annotations

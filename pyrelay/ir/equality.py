@@ -1,4 +1,4 @@
-"""Equality by structure: the same program up to the names of what it binds.
+"""Equality by structure: the same program up to the names of its bound variables.
 
 Both questions read one canonical stream of tokens. In it variables are numbered in the order they
 are bound, type parameters by how many enclose them; spans and name hints leave no trace. Two
@@ -44,7 +44,7 @@ from .types import DType, FnType, Type, TypeParam, TypeVar, map_type
 
 
 def alpha_equal(left: Expr | Module, right: Expr | Module) -> bool:
-    """Return whether two programs differ at most in spans and in the names of what they bind.
+    """Return whether two programs differ at most in spans and in the names of bound variables.
 
     Flavours, attributes, types and constants count; a number equals only one of its own type and
     bits. A free variable is equal only to itself.
@@ -82,7 +82,7 @@ _OWN: Final = {
     node: tuple(f.name for f in fields(node) if f.name not in ("ty", "span"))
     for node in get_args(Expr)
 }
-"""The fields of a node that say what it computes, in order."""
+"""The fields of a node that determine its value, in order."""
 
 
 def _text(token: Token) -> str:

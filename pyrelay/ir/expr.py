@@ -229,8 +229,8 @@ class Transform:
     stop_gradient gives `f`, whose result is a constant of differentiation. autocast gives `f` with
     products in the dtype that `policy` names.
 
-    The first `captures` parameters of `f` are what a closure has captured. They come first in what
-    is made too, and in `rules`, unchanged, and options do not count them.
+    The first `captures` parameters of `f` are the values that a closure has captured. They also
+    come first in the derived function and in `rules`, unchanged, and options do not count them.
     """
 
     rule: Rule

@@ -1,4 +1,4 @@
-"""Analyses computed once: results remembered for as long as what they describe lives.
+"""Analyses computed once: results that are kept as long as their subject lives.
 
 Functions and modules never change, so a fact about one of them is found at the first question and
 remembered under its identity. A pass that returns a function as it was keeps its facts.

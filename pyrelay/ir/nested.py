@@ -1,4 +1,4 @@
-"""Tuples in tuples, which is what the attributes of calls are, down to what is no tuple."""
+"""Nested tuples, such as the attributes of calls, and their leaves."""
 
 from __future__ import annotations
 

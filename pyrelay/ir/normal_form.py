@@ -51,7 +51,7 @@ def normalise(function: Function) -> Function:
 
 @final
 class _Body:
-    """The bindings of one body, and the names of what it binds."""
+    """The bindings of one body, and the names of the variables it binds."""
 
     def __init__(self, names: Names) -> None:
         self.names: Final = names
@@ -104,7 +104,7 @@ def _is_same(old: Expr, new: Expr) -> bool:
 
 
 def _value(expr: Expr, body: _Body) -> Steps[Expr]:
-    """Return an expression whose operands are atoms; what it needs first is bound in `body`."""
+    """Return an expression whose operands are atoms; its operands are bound in `body` before it."""
     outside = body.code.flavour
     while isinstance(expr, LetBlock):
         yield _bindings(expr, body)

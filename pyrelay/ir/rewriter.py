@@ -1,7 +1,7 @@
 """A walk over bodies in A-normal form that may put the body of one thing in place of another.
 
-`Rewriter` walks in order of evaluation and rebuilds only what changes. A pass overrides `node`
-(what becomes of a node) and `binding`, and calls `splice` to continue into a body whose bindings
+`Rewriter` walks in order of evaluation and rebuilds only what changes. A pass overrides `node` (the
+replacement of a node) and `binding`, and calls `splice` to continue into a body whose bindings
 belong to the body around it.
 """
 
@@ -36,7 +36,7 @@ class Rewriter:
     def __init__(self, module: Module) -> None:
         self._module: Final = module
         self.atoms: Final[dict[Expr, Expr]] = {}
-        """The variables that are gone, and what stands for them."""
+        """The variables that are gone, and their replacements."""
 
     def walked(self, function: Function) -> Function:
         """Return a function after the walk; itself if nothing changed."""
@@ -58,7 +58,7 @@ class Rewriter:
         return (yield self.node(end, code))
 
     def blocks(self, blocks: Sequence[LetBlock], code: BlockBuilder) -> Steps[None]:
-        """Add what becomes of the bindings of blocks to `code`."""
+        """Add the rewritten bindings of blocks to `code`."""
         outside = code.flavour
         for block in blocks:
             if block.flavour is Flavour.REC:
@@ -78,7 +78,7 @@ class Rewriter:
         code.bind_rec(bound)
 
     def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
-        """Add what becomes of a binding to `code`."""
+        """Add the rewritten binding to `code`."""
         value = yield self.node(binding.value, code)
         code.bind(binding.var, value)
 

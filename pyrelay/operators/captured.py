@@ -16,7 +16,7 @@ from ..ir.types import DType, TensorType, Type, float32
 
 @final
 class CapturedNumber(float):
-    """A captured number with what it is now, and the operator that reads what it is later."""
+    """A captured number: its current value, and the operator that reads the later ones."""
 
     op: Op
 

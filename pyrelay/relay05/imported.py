@@ -1,4 +1,4 @@
-"""How an operator of Relay is read: its signature there, and what it is in our operators.
+"""How an operator of Relay is read: its signature there, and its translation into our operators.
 
 An `Imported` checks a call against Relay's signature and builds the expression that means the same.
 Nothing is known of types when a text is read. Where the rank or dtype of an operand decides, the
@@ -143,12 +143,9 @@ Build: TypeAlias = Callable[..., Expr]
 class Imported:
     """An operator of Relay.
 
-    Attributes:
-        name: Its name there.
-        operands: The names of its operands; the last `optional` ones may be left out.
-        attributes: Its attributes.
-        build: What a call of it is here.
-        needs_types: Whether a call with such attributes is built where types are known.
+    Attributes: name: Its name there. operands: The names of its operands; the last `optional` ones
+    may be left out. attributes: Its attributes. build: The translation of a call. needs_types:
+    Whether a call with such attributes is built where types are known.
     """
 
     name: str
@@ -159,7 +156,7 @@ class Imported:
     needs_types: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
     def call(self, args: Sequence[Expr], attrs: Mapping[str, Any], span: Span) -> Expr:
-        """Build what a call means. Raises BadSignature and Refused."""
+        """Build the translation of a call. Raises BadSignature and Refused."""
         read = self._checked(args, attrs)
         if not self.needs_types(read):
             return self._built(Emit(span), args, read)
@@ -167,8 +164,8 @@ class Imported:
         return Call(relay_call, (Tuple(tuple(args), span=span),), kept, span=span)
 
     def expanded(self, emit: Emit, args: Sequence[Expr], attrs: Mapping[str, Any]) -> Expr:
-        """Build what a kept call means. Raises BadSignature, Refused, and Stuck while a type that
-        it needs is not known."""
+        """Build the translation of a kept call. Raises BadSignature, Refused, and Stuck while a
+        type that it needs is not known."""
         return self._built(emit, args, self._checked(args, attrs))
 
     def _built(self, emit: Emit, args: Sequence[Expr], attrs: Mapping[str, Any]) -> Expr:

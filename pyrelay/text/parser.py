@@ -233,7 +233,7 @@ def check_limits(place: TextContext, tree: Syntax) -> None:
 
 
 Build: TypeAlias = "Callable[[list[Any]], Any]"
-"""From what the parts of a rule became to what the rule becomes."""
+"""Maps the results of the parts of a rule to the result of the rule."""
 
 
 @final

@@ -128,7 +128,7 @@ class _Body(Expressions):
             self.statements.append(ast.Pass())
 
     def _bindings(self, body: Expr) -> Expr:
-        """Write the let blocks of a body, and give what it ends in."""
+        """Write the let blocks of a body; return its end."""
         while isinstance(body, LetBlock):
             if body.flavour is Flavour.REC:
                 self._definitions(body.bindings)

@@ -53,8 +53,8 @@ from .contents import (
 )
 from .data import LIBRARY_CLASSES, LIBRARY_TYPES, DataNames, definitions
 from .expressible import leaves_open
+from .imports import described_home, home, is_own
 from .names import Identifiers
-from .operators import described_home, home, is_own
 from .undetermined import undetermined
 
 NOTHING: Final[Mapping[str, ast.expr]] = MappingProxyType({})

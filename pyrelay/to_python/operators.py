@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from ..ir.dims import Dim
 from ..ir.expr import Call
-from ..ir.op import HiddenKind, Library, Missing, Op, Role
+from ..ir.op import HiddenKind, Missing, Op, Role
 from ..ir.types import UNIT, DType, TupleType
 from ..operators.host.sizes import size
 from ..operators.host.stream import next_element
@@ -18,12 +16,11 @@ from ..operators.host.text import contains_text
 from ..operators.host.whole import same_values
 from ..operators.primitive.index import index
 from ..operators.primitive.rows import stack_rows
-from ..operators.table import BY_NAME
 from ..text.attributes import written
-from ..translate.source.definition import meaning
 from ..translate.subset.tables import BINARY, COMPARISON, UNARY
 from . import syntax
 from .file import File
+from .imports import is_own
 
 _BINARY: Final = {op: kind for kind, op in BINARY.items()}
 _COMPARISON: Final = {op: kind for kind, op in COMPARISON.items()}
@@ -127,34 +124,3 @@ def _subscript(
                 parts.append(ast.Constant(...))
     inside = parts[0] if len(parts) == 1 else syntax.tuple_of(parts)
     return syntax.item(base, inside)
-
-
-class Import(NamedTuple):
-    """A name of a module."""
-
-    module: str
-    name: str
-
-
-def is_own(op: Op) -> bool:
-    """Return whether an operator is a user's own."""
-    return BY_NAME.get(op.name) is not op
-
-
-def home(op: Op) -> Import | None:
-    """Return the name under which a user's operator can be imported; None where there is none, as
-    for one that is local to a function, or made by a script."""
-    function = inspect.unwrap(op.lowering.body) if isinstance(op.lowering, Library) else None
-    module = sys.modules.get(getattr(function, "__module__", ""))
-    if module is None or module.__name__ == "__main__":
-        return None
-    found = getattr(module, op.name, None)
-    return Import(module.__name__, op.name) if meaning(found) is op else None
-
-
-def described_home(op: Op) -> str:
-    """Return where an operator that cannot be imported was declared, in words."""
-    function = inspect.unwrap(op.lowering.body) if isinstance(op.lowering, Library) else None
-    named = getattr(function, "__qualname__", op.name)
-    module = getattr(function, "__module__", None)
-    return f"the operator `{named}` of `{module}`"

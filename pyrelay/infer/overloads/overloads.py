@@ -1,7 +1,7 @@
 """Syntax that means one thing of tensors and another of lists: `x[i]`, `len(x)`, `x + y`, loops.
 
-Once the operand's type is known, a call of such an operator is *read*: what it means is written in
-the language itself and takes its place. Lists are read as functions of the prelude.
+Once the operand's type is known, a call of such an operator is *read*: its meaning, written in the
+language itself, takes its place. Lists are read as functions of the prelude.
 """
 
 from __future__ import annotations

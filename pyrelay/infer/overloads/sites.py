@@ -48,7 +48,7 @@ class ReadCall:
         return self.value(self._given[position])
 
     def value(self, expr: Expr) -> Expr:
-        """Return an expression of the call as an atom of what it means."""
+        """Return an expression of the call as an atom of its reading."""
         for var, known in self.operands.items():
             if known is expr:
                 return var

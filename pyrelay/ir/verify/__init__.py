@@ -1,4 +1,4 @@
-"""Checks that a module is what the stage it has reached says it is.
+"""Checks that a module has the invariants of the stage it has reached.
 
 The passes call nothing here; their manager does, after each of them, and tests do. What fails is a
 mistake in the compiler, never in a user's program, so it is a `VerifyError`.

@@ -158,7 +158,7 @@ def _arguments(scene: Scene, node: Call, callee: FnType) -> Iterator[Finding]:
 
 
 def callee_type(scene: Scene, call: Call) -> FnType | str:
-    """Return the type of what is called, instantiated by the call; or why there is none."""
+    """Return the type of the callee, instantiated by the call; or why there is none."""
     match call.callee:
         case GlobalVar(name):
             function = scene.module.functions[name]

@@ -1,4 +1,4 @@
-"""Reading an attribute of a value before inference knows what the value is.
+"""Reading an attribute of a value before inference knows the type of the value.
 
 `p.value` is a field of a record or the content of a cell. Inference puts the one or the other in
 the place of this operator, so no checked program has it.

@@ -157,7 +157,7 @@ def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:
 
 
 def _index_grad(p: Pullback) -> Value:
-    """Return the cotangent of what is indexed; for rows of a table by their numbers that of an
+    """Return the cotangent of the indexed value; for rows of a table by their numbers that of an
     embedding, whose updates touch these rows alone."""
     table, indices, spec = p.args[0], p.args[1], p.attrs["spec"]
     if not _has_rows(indices, spec):

@@ -1,8 +1,8 @@
 """Where the values of a group of recursive functions go: the facts that `accumulators` decides by.
 
-A *leaf* is a variable, or what a function gives, and a path into it: tuples are looked through.
-What is done with a leaf is one of three things: it is passed on unchanged, it is a term of a sum,
-or it is used, which is everything else.
+A *leaf* is a variable, or the result of a function, and a path into it: tuples are looked through.
+A leaf is used in one of three ways: it is passed on unchanged, it is a term of a sum, or it is
+used, which is everything else.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FlowEdge:
     out_of: int | None = None
 
     def forward(self, path: Path) -> Path | None:
-        """Return the path in the target of what is at a path of the source; None if it is not
+        """Return the path in the target of the value at a path of the source; None if it is not
         in."""
         if self.into is not None:
             return (self.into, *path)
@@ -58,7 +58,7 @@ class FlowEdge:
         return path
 
     def backward(self, path: Path) -> Path | None:
-        """Return the path in the source of what is at a path of the target; None if it is not
+        """Return the path in the source of the value at a path of the target; None if it is not
         in."""
         if self.into is not None:
             return path[1:] if path and path[0] == self.into else None

@@ -252,8 +252,8 @@ class _Deferral:
 
 @final
 class _Entrance(Rewriter):
-    """The change of one function that calls the group from outside: what is added to starts as
-    empty lists, and what comes back are the sums of the lists' terms."""
+    """The change of one function that calls the group from outside: its accumulators start as empty
+    lists, and the results are the sums of the lists' terms."""
 
     def __init__(self, module: Module, function: Function, deferral: _Deferral) -> None:
         super().__init__(module)

@@ -1,4 +1,4 @@
-"""Terms of sums, as what they are made of: parts from which many terms are added up at once.
+"""Terms of sums, by their factors: parts from which many terms are added up at once.
 
 The gradient of a layer's weight is a sum of products of two matrices, one product a call of the
 layer. All of them are one product: of the left matrices side by side, and the right ones.

@@ -100,7 +100,7 @@ class Caller:
     def _size_values(
         self, wanted: Sequence[Dim], leaves: Sequence[Var], code: BlockBuilder
     ) -> list[Var]:
-        """Bind the sizes that functions need to know and cannot read off what they capture."""
+        """Bind the sizes that functions need and cannot read off their captures."""
         given = [d for leaf in leaves for d in shown(type_of(leaf))]
         missing = dict.fromkeys(part for dim in wanted for part in uncovered(dim, given))
         found: list[Var] = []

@@ -84,7 +84,7 @@ def _check_entry(program: FirstOrderProgram, unit: Unit) -> None:
 
 @final
 class _Apply:
-    """The function that calls what a piece of function data stands for, in the making."""
+    """The function that applies a piece of function data, in the making."""
 
     def __init__(self, program: FirstOrderProgram, data: FunctionData, name: str) -> None:
         self.name: Final = name

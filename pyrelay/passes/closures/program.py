@@ -108,7 +108,7 @@ class FirstOrderProgram:
         return ty, found.name
 
     def apply(self, data: FunctionData) -> str:
-        """Return the name of the function that calls what a piece of function data stands for."""
+        """Return the name of the function that applies a piece of function data."""
         if data not in self.applied:
             self.applied[data] = self._names.fresh(f"apply.{data.name}")
         return self.applied[data]

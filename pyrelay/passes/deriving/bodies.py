@@ -212,7 +212,7 @@ def _plain(block: LetBlock) -> LetBlock:
 def subpatterns(
     pattern: ConstructorPattern | TuplePattern, ty: Type, leaves: Leaves
 ) -> list[tuple[Pattern, Type]]:
-    """Return the patterns directly inside one, with the types of what they match."""
+    """Return the patterns directly inside one, with the types of the values they match."""
     if isinstance(pattern, TuplePattern):
         assert isinstance(ty, TupleType)
         return list(zip(pattern.fields, ty.fields, strict=True))

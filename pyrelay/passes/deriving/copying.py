@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @final
 class Copier:
-    """Copies into one new function; `env` says what stands for a variable of the old ones."""
+    """Copies into one new function; `env` maps variables of the old ones to their replacements."""
 
     def __init__(self, names: Names) -> None:
         self.names: Final = names

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A transform of a global first-order function, without transforms in what it reaches. The
-    first `captures` parameters of the function stay in front, as they are; the options count from
-    the one after."""
+    """A transform of a global first-order function that reaches no other transforms. The first
+    `captures` parameters of the function stay in front, as they are; the options count from the one
+    after."""
 
     rule: Rule
     function: str

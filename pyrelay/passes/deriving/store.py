@@ -51,7 +51,8 @@ class Store:
             self._data.fresh(constructor.name)
 
     def graph(self, name: str) -> CallGraph:
-        """Return the call graph of what a function reaches; a ruled one calls nothing in it."""
+        """Return the call graph of the functions that one reaches; a ruled one calls nothing in
+        it."""
         reached = reachable(self.functions, (name,))
         return CallGraph({n: opaque(self.functions[n]) for n in reached})
 

@@ -1,4 +1,4 @@
-"""The forward sweep: the code of a function, with the tangents of what it computes beside it.
+"""The forward sweep: the code of a function, with the tangents of its values beside it.
 
 A tangent is kept per variable and leaf, as an atom of the new code; a leaf without one is zero. A
 branch returns its value in a tuple with tangents, and what stands in tail position stays there, so
@@ -258,7 +258,7 @@ class Sweep:
     # Calls.
 
     def _called(self, call: Call) -> Steps[Instance | None]:
-        """Return the instance of what is called; None where the call stays as it is."""
+        """Return the instance of the callee; None where the call stays as it is."""
         assert isinstance(call.callee, GlobalVar), "the program is first-order"
         name = call.callee.name
         instance = self._group.get(name)
@@ -357,7 +357,7 @@ class Sweep:
     def _match(
         self, builder: Builder, pattern: Pattern, ty: Type, tangents: list[Expr | None]
     ) -> None:
-        """Find the tangents of the variables of a pattern from those of what it matches.
+        """Find the tangents of the variables of a pattern from those of the matched value.
 
         Patterns nest as deep as a user writes, so this walk may recurse.
         """
@@ -395,16 +395,15 @@ class Sweep:
             start += width
 
     def _exact(self, inside: list[tuple[Pattern, Type]]) -> Iterator[tuple[Pattern, Type]]:
-        """Return patterns with the types of what they match in terms of the sizes in scope, which
-        their variables have."""
+        """Return patterns with the types of the values they match, in terms of the sizes in scope,
+        as their variables have them."""
         for part, part_type in inside:
             yield part, type_of(part.var) if isinstance(part, BindPattern) else part_type
 
     # Cells.
 
     def _cell(self, var: Var, value: RefCreate | RefRead | RefWrite, builder: Builder) -> None:
-        """Do to the shadow of a cell, which holds the tangent of its content, what is done to the
-        cell."""
+        """Repeat an operation on a cell on its shadow, which holds the tangent of its content."""
         match value:
             case RefCreate(content):
                 if any(t is not None for t in self.tangents(content)):

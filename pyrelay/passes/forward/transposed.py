@@ -1,9 +1,9 @@
 """Tangents by transposition: the derivative of an operator that states only how cotangents pass.
 
 A pullback is linear in the cotangent of the result. Written as a function, it is differentiated in
-that cotangent, in reverse mode: the result maps tangents of the operands to tangents of what the
-operator gives. This is the transposition of linear functions of Radul, Paszke, Frostig, Johnson and
-Maclaurin, "You only linearize once" (POPL 2023), the other way round.
+that cotangent, in reverse mode: the result maps tangents of the operands to tangents of the
+operator's result. This is the transposition of linear functions of Radul, Paszke, Frostig, Johnson
+and Maclaurin, "You only linearize once" (POPL 2023), the other way round.
 """
 
 from __future__ import annotations

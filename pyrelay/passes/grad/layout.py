@@ -34,7 +34,7 @@ class ResidualLayout:
     def unpack(
         self, builder: Builder, residual: Value, saved: Sequence[Var], copier: Copier
     ) -> None:
-        """Bind what a tuple, or a single value, holds."""
+        """Bind the parts of a tuple, or a single value."""
         assert self.constructor is None
         if len(saved) == 1:
             copier.env[saved[0]] = residual.atom

@@ -30,7 +30,7 @@ _ADD_INTO: Final = (index_accumulate, scatter_add)
 def pull_operator(
     sweep: Adjoints, out: Var, call: Call, rule: Gradient, cts: list[Expr | None]
 ) -> None:
-    """Add to the cotangents of the operands what the rule gives for those of the result."""
+    """Add the cotangents that the rule returns to those of the operands."""
     builder = sweep.builder
     rest = iter(cts)
     g = _assemble(sweep, builder.value(out), rest)

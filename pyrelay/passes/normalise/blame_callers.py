@@ -53,7 +53,7 @@ class _Caller(Rewriter):
         self._blamed: Final = blamed
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return a node, or what a call of such a function ends in."""
+        """Return a node, or, of a call of such a function, the end of the body in its place."""
         if not (isinstance(expr, Call) and isinstance(expr.callee, GlobalVar)):
             return (yield super().node(expr, code))
         call = rebuild(expr, tuple(map(self.atom, children(expr))))

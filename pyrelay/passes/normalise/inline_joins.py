@@ -61,7 +61,7 @@ class _Joins(Rewriter):
             self._values.update(o for o in operands if isinstance(o, Var))
 
     def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
-        """Add what becomes of a binding, unless it is a join."""
+        """Add the rewritten binding, unless it is a join."""
         value = binding.value
         if isinstance(value, Function) and self._is_join(binding.var, value):
             self._joins[binding.var] = value
@@ -73,7 +73,7 @@ class _Joins(Rewriter):
         return not function.name and not is_open and var not in self._values and self._left > 0
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return a node, or what the join ends in that a call leads to."""
+        """Return a node, or, of a call of a join, the end of the body in its place."""
         callee = expr.callee if isinstance(expr, Call) else None
         if not isinstance(expr, Call) or not isinstance(callee, Var) or callee not in self._joins:
             return (yield super().node(expr, code))

@@ -27,7 +27,7 @@ class Contents:
         return made.fields if isinstance(made, Tuple) and self.uses[atom] == 1 else None
 
     def parts(self) -> Iterator[tuple[Expr, Path]]:
-        """Return the tuples in the contents and what is in them, each with the path to it."""
+        """Return the tuples in the contents and their parts, each with the path to it."""
         pending: list[tuple[Expr, Path]] = [(self.write.value, ())]
         while pending:
             atom, path = pending.pop()

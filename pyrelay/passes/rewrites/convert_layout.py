@@ -45,7 +45,7 @@ _READ: Final = (sizes.dim_size, sizes.shape, sizes.rank, sizes.numel)
 @final
 @dataclass(frozen=True, slots=True)
 class ConvertLayout(Pass):
-    """Compute convolutions, and what stands between them, in the layout NHWC."""
+    """Compute convolutions, and the operators between them, in the layout NHWC."""
 
     name: ClassVar = "convert-layout"
     needs: ClassVar = Stage.ANF

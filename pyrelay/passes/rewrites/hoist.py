@@ -147,7 +147,7 @@ class _LocalLoops(Rewriter):
                 self._calls.setdefault(node.callee, []).append(node)
 
     def recursive(self, block: LetBlock, code: BlockBuilder) -> Steps[None]:
-        """Add a loop, behind what it need not compute itself."""
+        """Add a loop, behind the computations that it need not repeat."""
         (binding, *others) = block.bindings
         if others or binding.var in self._escaping:
             yield super().recursive(block, code)
@@ -234,7 +234,8 @@ def _in_function(module: Module, function: Function, opaque: Opaque) -> Function
 
 
 def _of_global(module: Module, name: str, opaque: Opaque) -> Module:
-    """Return the module with a global loop, if it is one, behind what it need not compute."""
+    """Return the module with a global loop, if it is one, behind the computations that it need not
+    repeat."""
     function = module.functions[name]
     if name not in callees(function):
         return module
@@ -270,7 +271,7 @@ def _calls_of(function: Function, name: str) -> list[Call]:
 
 
 def _with_params(name: str, loop: Loop, found: Hoisted) -> Function:
-    """Return a loop that takes what is computed before it, and its counter, as parameters."""
+    """Return a loop that takes the hoisted values, and its counter, as parameters."""
     function = loop.function
     ahead = {v: replace(v) for v in found.ahead}
     counter = () if found.counter is None else (found.counter,)
@@ -291,7 +292,7 @@ def _with_params(name: str, loop: Loop, found: Hoisted) -> Function:
 
 @final
 class _Entrance(Rewriter):
-    """A function that enters a loop: it computes first what the loop takes."""
+    """A function that enters a loop: it computes the hoisted values first."""
 
     def __init__(
         self, module: Module, function: Function, name: str, loop: Loop, found: Hoisted
@@ -303,7 +304,7 @@ class _Entrance(Rewriter):
         self._sizes: Final = SizeNames((function,))
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return a call of the loop with what it takes more."""
+        """Return a call of the loop with its new arguments."""
         match expr:
             case Call(GlobalVar(name), args) if name == self._name:
                 return self._entered(expr, tuple(map(self.atom, args)), code)

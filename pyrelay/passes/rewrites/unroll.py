@@ -122,7 +122,7 @@ class _Unroller(Rewriter):
             self._loops[loop.var] = loop
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return a node, or what the rounds of a loop that it calls end in."""
+        """Return a node, or, of a call of a loop, the end of the rounds in its place."""
         if not isinstance(expr, Call) or not isinstance(expr.callee, Var):
             return (yield super().node(expr, code))
         args = tuple(map(self.atom, expr.args))

@@ -196,7 +196,7 @@ class _Inliner(Rewriter):
             code.bind(binding.var, value)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Return a node, or what a call of an inlined function ends in."""
+        """Return a node, or, of a call of an inlined function, the end of the body in its place."""
         if not isinstance(expr, Call):
             return (yield super().node(expr, code))
         call = rebuild(expr, tuple(map(self.atom, children(expr))))

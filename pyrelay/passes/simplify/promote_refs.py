@@ -1,9 +1,9 @@
 """Cells that are not passed around, as values.
 
 A cell that is only read and written, by the function that makes it and by local functions that are
-only called, is a variable: a read is its value so far, a write gives it another. A branch that
-writes it gives its value beside its own; a local function, such as a loop, takes it as a parameter
-and, if it writes it, gives it back. Tail calls inside a loop stay tail calls.
+only called, is a variable: a read is its value so far, a write replaces it. A branch that writes it
+returns its value beside its own; a local function, such as a loop, takes it as a parameter and, if
+it writes it, returns it. Tail calls inside a loop stay tail calls.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ def _mentions(node: Expr) -> Iterator[Expr]:
 
 @final
 class _Threading:
-    """One walk over a global function, which knows what is in each cell so far."""
+    """One walk over a global function, which knows the content of each cell so far."""
 
     def __init__(self, uses: _Uses) -> None:
         self._uses: Final = uses
@@ -319,8 +319,7 @@ class _Threading:
     # Bodies.
 
     def _body(self, expr: Expr, given: Sequence[Var]) -> Steps[Expr]:
-        """Return a body whose value is a tuple of its own and what is in the cells given, if
-        any."""
+        """Return a body whose value is a tuple of its own and the contents of the cells, if any."""
         code = BlockBuilder()
         blocks, end = spine(expr)
         for block in blocks:
@@ -383,7 +382,7 @@ class _Threading:
                 code.bind(var, inside)
 
     def _unpack(self, var: Var, whole: Expr, given: Sequence[Var], code: BlockBuilder) -> None:
-        """Bind the value of a branch or call, and note what is in the cells after it."""
+        """Bind the value of a branch or call, and record the contents of the cells after it."""
         if not given:
             code.bind(var, whole)
             return
@@ -465,7 +464,8 @@ class _Threading:
         return FnType(params, self._with(ty.result, given), ty.type_params)
 
     def _taking(self, function: Function, threaded: _Threaded) -> Steps[Expr]:
-        """Return a local function that takes what is in cells, and gives back what it writes."""
+        """Return a local function that takes the contents of cells, and returns those that it
+        writes."""
         mark = len(self._log)
         params = [self._fresh(cell) for cell in threaded.taken]
         for cell, param in zip(threaded.taken, params, strict=True):

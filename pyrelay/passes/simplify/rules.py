@@ -29,7 +29,7 @@ Definitions: TypeAlias = Mapping[Expr, Expr]
 @final
 @dataclass(frozen=True, slots=True)
 class Redex:
-    """A call that a rule may apply to, with what is known around it."""
+    """A call that a rule may apply to, with the definitions around it."""
 
     call: Call
     known: Definitions
@@ -37,7 +37,7 @@ class Redex:
     combined: set[Expr]
     """The variables whose calls rules have put into others."""
     before: list[Binding]
-    """Bindings that stand before what the call becomes."""
+    """Bindings that precede the replacement of the call."""
 
     def made_by(self, atom: Expr, *ops: Op) -> Call | None:
         """Return the call that an atom is the value of, if it is one of the operators."""
@@ -127,7 +127,7 @@ class _Peepholes(Rewriter):
         return found
 
     def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
-        """Add a binding, or what the first rule that applies makes of it."""
+        """Add a binding, rewritten by the first rule that applies."""
         value = yield self.node(binding.value, code)
         found = self._rewritten(value, code) if isinstance(value, Call) else None
         if found is None or isinstance(found, Call):

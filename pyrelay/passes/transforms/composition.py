@@ -1,4 +1,4 @@
-"""A transform that is composed of others, taken apart, and what it is made of."""
+"""Transforms that are composed of others, and their components."""
 
 from __future__ import annotations
 

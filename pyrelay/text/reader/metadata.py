@@ -33,7 +33,7 @@ _FAILURES: Final = (
 
 
 class Unreadable(Exception):  # noqa: N818  becomes a diagnostic where the metadata is mentioned
-    """The metadata does not say what is asked for, and why."""
+    """Metadata without the entry that is asked for, and why."""
 
 
 @final

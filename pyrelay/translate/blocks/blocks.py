@@ -1,4 +1,4 @@
-"""The shape of translated statements: bindings in sequence, and what follows the last of them.
+"""The shape of translated statements: bindings in sequence, and their continuation.
 
 A block of statements becomes let bindings around an expression. What that expression is when
 control reaches the end of the block is its `End`: the function returns nothing, a branch gives the
@@ -41,7 +41,8 @@ Statement: TypeAlias = ast.stmt | Copy
 @final
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place in nested sequences of statements: what is left here, and what follows it."""
+    """A place in nested sequences of statements: the statements that are left here, and their
+    continuation."""
 
     body: Sequence[Statement]
     place: int

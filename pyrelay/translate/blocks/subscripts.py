@@ -135,7 +135,7 @@ def _literal(node: ast.expr) -> int | None:
 
 
 def read_place(cx: Context, node: ast.expr) -> Steps[Subscript]:
-    """Translate what stands between the brackets."""
+    """Translate the indices between the brackets."""
     entries: list[tuple[Any, ...]] = []
     indices: list[Expr] = []
     for part in node.elts if isinstance(node, ast.Tuple) else [node]:
@@ -155,7 +155,7 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Subscript]:
 
 
 def _slice(cx: Context, node: ast.expr) -> tuple[ast.expr | None, ...] | None:
-    """Return the start, stop and step of `a:b:c` or `slice(a, b, c)`; None for what is no slice."""
+    """Return the start, stop and step of `a:b:c` or `slice(a, b, c)`; None for any other index."""
     match node:
         case ast.Slice(lower=lower, upper=upper, step=step):
             return lower, upper, step

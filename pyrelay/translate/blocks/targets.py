@@ -29,7 +29,8 @@ from .subscripts import Subscript, first_place, is_last, item, read_place, repla
 def bind_target(
     cx: Context, target: ast.expr, value: Expr, code: BlockBuilder, written: ast.expr | None = None
 ) -> Steps[None]:
-    """Bind what a target names to a value, which is `written` where the program writes it alone."""
+    """Bind the names of a target to a value, which is `written` where the program writes it
+    alone."""
     span = cx.span(target)
     match target:
         case ast.Name(id=name) if name in cx.grown:

@@ -74,7 +74,7 @@ def _type_arguments(
 
 
 def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Steps[Expr]:
-    """Translate a call of what a transform made of a relay function in a script."""
+    """Translate a call of a function that a transform made of a relay function in a script."""
     signature = derived_signature(function, cx.program.signature(function.definition))
     bound = match_call(cx, node, function.name, signature)
     if bound is None:
@@ -230,7 +230,7 @@ def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunctio
 
 
 def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
-    """Return the parameter names of what is differentiated, None when they are unknown."""
+    """Return the parameter names of the differentiated function, None when they are unknown."""
     if isinstance(node, ast.Lambda):
         return tuple(a.arg for a in node.args.args)
     entry = cx.named(node)

@@ -1,4 +1,4 @@
-"""Assignments: what names and items get, and what is known of it afterwards."""
+"""Assignments: the values of names and items, and the facts about them afterwards."""
 
 from __future__ import annotations
 

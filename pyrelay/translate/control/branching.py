@@ -1,4 +1,4 @@
-"""Statements with several ways through them, `if` and `match`, and what follows them."""
+"""Statements with several ways through them, `if` and `match`, and their continuation."""
 
 from __future__ import annotations
 

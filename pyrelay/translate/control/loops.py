@@ -43,7 +43,7 @@ Block: TypeAlias = Callable[[Context, Cursor | None, Enclosing], Steps[Expr]]
 @final
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """A loop under construction: its function, what it counts with, and what it carries."""
+    """A loop under construction: its function, its counter, and the values it carries."""
 
     stmt: Loop
     span: Span
@@ -131,8 +131,8 @@ def join_function(
     block: Block,
     head: tuple[Callable[[str], Unbound], ast.expr],
 ) -> Steps[Function]:
-    """Translate what follows a join as a function of the names joined there. `head` is what to say
-    of a name without a value, and the expression that decides where control comes from."""
+    """Translate the continuation of a join as a function of the names joined there. `head` is what
+    to say of a name without a value, and the expression that decides where control comes from."""
     span, (why, place) = end.function.span, head
     mark = cx.env.mark()
     # Marked as inferred, so that inference does not take it for a function to copy for each call.
@@ -206,8 +206,8 @@ def _head(cx: Context, stmt: Loop, code: BlockBuilder, enclosing: Enclosing) -> 
 def _function(
     cx: Context, head: _Head, enclosing: Enclosing, block: Block, exit_: Callable[[], Steps[Expr]]
 ) -> Steps[Function]:
-    """Translate the rounds of a loop; `exit_` gives what follows when its condition fails, in the
-    scope of the parameters."""
+    """Translate the rounds of a loop; `exit_` returns the continuation where its condition fails,
+    in the scope of the parameters."""
     mark = cx.env.mark()
     _enter(cx, head, enclosing)
     counts = head.counts
@@ -320,7 +320,7 @@ def _guarded(
 
 
 def _note_view(cx: Context, stmt: ast.For) -> None:
-    """Note that what a loop runs over may hold the elements, too."""
+    """Record that the elements may also be reached through the value that the loop runs over."""
     holder = Alias(cx.span(stmt.iter), "it is a part of this")
     for name in names_of(stmt.target) if cx.writes_items else ():
         entry = cx.env.find(name)
@@ -329,7 +329,7 @@ def _note_view(cx: Context, stmt: ast.For) -> None:
 
 
 def _note_outside(cx: Context, stmt: ast.For, iteration: Iteration) -> None:
-    """Note that the caller holds the elements of what it passed."""
+    """Record that the caller may reach the elements of its arguments."""
     for name in names_of(stmt.target) if iteration.holder is not None else ():
         entry = cx.env.find(name)
         if isinstance(entry, Bound):

@@ -39,7 +39,7 @@ from .loops import head_span, loop, tail_loop
 
 
 def block(cx: Context, at: Cursor | None, enclosing: Enclosing) -> Steps[Expr]:
-    """Translate the statements from a place on, and what follows their end."""
+    """Translate the statements from a place on, and their continuation."""
     code = BlockBuilder()
     span = enclosing.place
     while at is not None:

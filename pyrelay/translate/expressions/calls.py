@@ -1,4 +1,4 @@
-"""Calls: what is called decides which translator of the other files takes over."""
+"""Calls: the callee decides which translator of the other files takes over."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
 
 
 def _callee(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate what is called; what differentiates a function hears of the arguments, too."""
+    """Translate the callee; what differentiates a function hears of the arguments, too."""
     made = node.func
     intrinsic = called_meaning(cx, made)
     if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:

@@ -90,7 +90,7 @@ def content_of(cx: Context, node: ast.expr) -> Var | None:
 
 
 def bound_as(content: Var | None, pattern: Pattern) -> Pattern:
-    """Return a pattern that binds what it matches."""
+    """Return a pattern that binds the matched value."""
     return pattern if content is None else BindPattern(content, pattern, span=pattern.span)
 
 

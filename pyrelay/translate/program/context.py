@@ -1,4 +1,4 @@
-"""One function under translation: its names, what is known of them, and where it stands."""
+"""One function under translation: its names, the facts about them, and its place."""
 
 from __future__ import annotations
 

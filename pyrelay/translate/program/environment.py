@@ -136,7 +136,7 @@ class Environment:
         self.version += 1
 
     def touch(self) -> None:
-        """Note a change of what is known of a name, made elsewhere."""
+        """Record facts about a name that were found elsewhere."""
         self.version += 1
 
     def mark(self) -> int:

@@ -296,8 +296,7 @@ class SourceProgram:
         return self._names[instance]
 
     def result_of(self, name: str) -> Type | None:
-        """Return the annotated type of what a function of the module returns; None if there is
-        none."""
+        """Return the annotated result type of a function of the module; None if there is none."""
         named = (i.definition for i, n in self._names.items() if n == name)
         definition = next(named, None)
         return None if definition is None else self.signature(definition).result

@@ -1,4 +1,4 @@
-"""Flow of names through the statements of one function: what is assigned, read and still needed.
+"""Flow of names through the statements of one function: the names that are assigned, read and live.
 
 `live_after` says which of the names that a branch or loop assigns are read later, so only those are
 joined after it; `live_head` which are read in a later round of a loop or after it, so only those
@@ -155,7 +155,7 @@ def _reaches_end(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
 
 @final
 class _Analysis:
-    """A backward walk; each step gives what is live before from what is live after."""
+    """A backward walk; each step computes the names live before it from those live after it."""
 
     def __init__(self, flow: Flow, static_test: StaticTest) -> None:
         self._flow = flow

@@ -216,7 +216,7 @@ def is_plain(value: object) -> bool:
 
 
 def is_data(value: object) -> bool:
-    """Return whether a value can never change and is compared by what it holds."""
+    """Return whether a value can never change and is compared by its content."""
     pending = [value]
     while pending:
         current = pending.pop()

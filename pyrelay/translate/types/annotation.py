@@ -78,7 +78,7 @@ T = typing.TypeVar("T")
 @final
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """An annotation that was read: its type, and what a type does not say."""
+    """An annotation that was read: its type, and the facts that a type does not show."""
 
     ty: Type
     python: type | None = None

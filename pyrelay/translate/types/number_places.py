@@ -46,7 +46,7 @@ class Repeated:
 @final
 @dataclass(frozen=True, slots=True)
 class ArgumentNumbers:
-    """The numbers in what a type parameter stands for."""
+    """The numbers in the type that a type parameter stands for."""
 
     name: str
 
@@ -113,7 +113,7 @@ def arguments(params: Iterable[TypeParam], numbers: Numbers) -> dict[str, Number
 
 
 def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
-    """Return the numbers with the type parameters replaced by what they stand for."""
+    """Return the numbers with the type parameters replaced by their types."""
     match numbers:
         case ArgumentNumbers(name):
             return given.get(name)
