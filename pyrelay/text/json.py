@@ -146,7 +146,7 @@ class _Classes:
 
 
 @cache
-def _known_classes(attributes: tuple[Attribute[Any], ...]) -> _Classes:
+def _known_classes(attributes: tuple[ModuleKey[Any], ...]) -> _Classes:
     return _Classes(attributes)
 
 
