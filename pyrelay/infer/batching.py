@@ -6,7 +6,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, final
 
 from ..dataclass import dataclass
-from ..diagnostics.catalogue.types import NotAFunction, TransformMismatch
 from ..ir.derived_types.batch_dims import NoBatch, axes_of, is_batched, with_batch, without_batch
 from ..ir.derived_types.own_tensors import own_tensors
 from ..ir.dims import Dim
@@ -23,6 +22,7 @@ from ..ir.types import (
     show,
     subtypes,
 )
+from .transforms import explain_transform
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,11 +143,7 @@ class BatchConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""
-        function = solver.resolve(self.function)
-        if not isinstance(function, FnType):
-            return NotAFunction(self.transform.function.span, show(function))
-        help_ = clash.help if isinstance(clash, Clash) else None
-        return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
+        return explain_transform(self.transform, solver.resolve(self.function), clash)
 
 
 def _inside(ty: Type) -> tuple[Type, ...]:

@@ -96,11 +96,15 @@ class TransformConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Return the diagnostic for the user."""
-        function = solver.resolve(self.function)
-        if not isinstance(function, FnType):
-            return NotAFunction(self.transform.function.span, show(function))
-        help_ = clash.help if isinstance(clash, Clash) else None
-        return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
+        return explain_transform(self.transform, solver.resolve(self.function), clash)
+
+
+def explain_transform(transform: Transform, function: Type, clash: Exception) -> Problem:
+    """Return the diagnostic of a transform that does not fit its function."""
+    if not isinstance(function, FnType):
+        return NotAFunction(transform.function.span, show(function))
+    help_ = clash.help if isinstance(clash, Clash) else None
+    return TransformMismatch(transform.span, transform.rule.value, str(clash), help_)
 
 
 def _chosen(options: Differentiation, function: FnType) -> Differentiation:

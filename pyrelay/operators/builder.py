@@ -231,6 +231,13 @@ class Value:
         assert isinstance(ty, TensorType)
         return ty
 
+    def at(self, path: Sequence[int]) -> Value:
+        """Return the part of a tuple, or of a tuple in it, at a path."""
+        value = self
+        for place in path:
+            value = value[place]
+        return value
+
     def __getitem__(self, index: int) -> Value:
         """Return field `index` of a tuple."""
         ty = self.ty

@@ -290,7 +290,7 @@ class _Entrance(Rewriter):
         accumulators = deferral.accumulators_in(name)
         ty = sizes(deferral.type(type_of(function.body), accumulators))
         given = builder.bind(replace(call, args=tuple(args), ty=ty), "r")
-        lists = {a: _part(given, path) for path, a in accumulators.items()}
+        lists = {a: given.at(path) for path, a in accumulators.items()}
         totals = self._totals(lists, starts, sizes)
 
         def summed(value: Value, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Value:
@@ -337,13 +337,6 @@ class _Entrance(Rewriter):
             )
             found[accumulator] = total if is_zero else terms.builder.value(start) + total
         return found
-
-
-def _part(value: Value, path: Path) -> Value:
-    """Return the part of a tuple, or of a tuple in it, at a path."""
-    for place in path:
-        value = value[place]
-    return value
 
 
 def _or_nothing(dim: Dim, shown_here: AbstractSet[Dim]) -> Dim:

@@ -242,10 +242,7 @@ class _Block:
         if atom not in self._sources:
             return builder.value(atom)
         root, path = self._sources[atom]
-        value = builder.value(root)
-        for index in path:
-            value = value[index]
-        return value
+        return builder.value(root).at(path)
 
     @staticmethod
     def _width(call: Call, form: _Form) -> object:

@@ -95,16 +95,10 @@ class RowUpdate:
         pairs = [pair for step in self.steps for pair in step.moved(builder)]
         read = RefRead(write.ref, ty=type_of(write.value), span=write.span)
         content = builder.bind(read, "content")
-        pairs += ((_part(content, path), builder.value(other)) for other, path in self.others)
+        pairs += ((content.at(path), builder.value(other)) for other, path in self.others)
         targets, values = map(builder.tuple, zip(*pairs, strict=True))
         call = Call(overwrite_all, (targets.atom, values.atom), {}, ty=UNIT, span=write.span)
         return [*builder.bindings, Binding(var, call)]
-
-
-def _part(content: Value, path: Path) -> Value:
-    for place in path:
-        content = content[place]
-    return content
 
 
 def row_update(
