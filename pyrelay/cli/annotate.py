@@ -19,7 +19,7 @@ from ..diagnostics.source import Span
 from ..infer import infer
 from ..ir.expr import Function, type_of
 from ..ir.module import Module
-from ..ir.traverse import post_order
+from ..ir.traverse import nodes_of
 from ..ir.types import Type
 from ..to_python.file import File
 from ..translate.source.definition import Definition
@@ -74,7 +74,7 @@ def _types(definition: Definition, wanted: set[_Location]) -> Iterator[tuple[Spa
     typed = _typed(definition)
     if typed is None:
         return
-    nodes = (n for function in typed.functions.values() for n in post_order(function))
+    nodes = nodes_of(typed)
     params = (p for n in nodes if isinstance(n, Function) for p in n.params)
     for param in params:
         if _place(param.span) in wanted:

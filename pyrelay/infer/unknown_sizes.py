@@ -8,7 +8,7 @@ parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 
@@ -89,7 +89,8 @@ def _lifted(node: Expr, names: Names, lifted: dict[str, Function]) -> Expr:
     functions = {b.var: b.value for b in node.bindings if isinstance(b.value, Function)}
     if len(functions) < len(node.bindings) or not any(f.type_params for f in functions.values()):
         return node
-    captured = [v for v in dict.fromkeys(_free(functions.values())) if v not in functions]
+    free = dict.fromkeys(v for f in functions.values() for v in free_vars(f))
+    captured = [v for v in free if v not in functions]
     if not all(_is_known(v.ty) for v in captured) or not _are_called(functions, node):
         return node
     globals_ = {v: GlobalVar(names.fresh(v.name), span=v.span) for v in functions}
@@ -109,10 +110,6 @@ def _lifted(node: Expr, names: Names, lifted: dict[str, Function]) -> Expr:
             function, params=params, body=body, type_params=tuple(own)
         )
     return rewrite(node.body, called)
-
-
-def _free(functions: Iterable[Function]) -> list[Var]:
-    return [v for f in functions for v in free_vars(f)]
 
 
 def _is_known(ty: Type | None) -> bool:

@@ -82,7 +82,7 @@ class Library:
 
 
 def _data_types_of(adt: AdtDef) -> Iterator[str]:
-    return (n for c in adt.constructors for f in c.fields for n in _named(f))
+    return (n for f in adt.fields for n in _named(f))
 
 
 def _data_types(function: Function) -> Iterator[str]:

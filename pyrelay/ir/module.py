@@ -38,6 +38,11 @@ class AdtDef:
     by_identity: bool = False
     """Whether Python compares instances of a class of it by identity."""
 
+    @property
+    def fields(self) -> tuple[Type, ...]:
+        """The types of the fields of all constructors, in order."""
+        return tuple(ty for constructor in self.constructors for ty in constructor.fields)
+
     def constructor(self, name: str) -> ConstructorDef:
         """Return the constructor of that name. Raises KeyError if there is none."""
         for constructor in self.constructors:

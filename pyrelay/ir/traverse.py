@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, get_args
 
 from .expr import (
     Binding,
@@ -39,6 +39,9 @@ from .expr import (
     Wildcard,
 )
 from .nested import leaves, map_nested
+
+if TYPE_CHECKING:
+    from .module import Module
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator["Steps[Any]", Any, T]
@@ -254,6 +257,12 @@ def free_vars(expr: Expr) -> tuple[Var, ...]:
         else:
             bound.update(bound_vars(node))
     return tuple(v for v in used if v not in bound)
+
+
+def nodes_of(module: Module) -> Iterator[Expr]:
+    """Yield the nodes of all functions of a module, operands first."""
+    for function in module.functions.values():
+        yield from post_order(function)
 
 
 def free_globals(expr: Expr) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -23,10 +23,10 @@ from typing import Final, final
 
 from ..cpu import cpu
 from ..disk_cache import DiskCache
-from ..ir.expr import Call, Constant, Expr, TensorData
+from ..ir.expr import Call, Constant, TensorData
 from ..ir.module import Module
 from ..ir.op import Op
-from ..ir.traverse import post_order
+from ..ir.traverse import nodes_of
 from ..ir.verify import Stage
 from ..operators.captured import CAPTURED
 from ..operators.table import BY_NAME
@@ -127,7 +127,7 @@ class KeptModules:
 def _is_data(module: Module) -> bool:
     """Return whether JSON holds the functions of a module exactly, and in a size that pays."""
     size = 0
-    for node in _nodes(module):
+    for node in nodes_of(module):
         match node:
             case Call(callee=Op() as op) if BY_NAME.get(op.name) is not op:
                 return False
@@ -153,10 +153,6 @@ def _text(step: Pass) -> str | None:
         else:
             return None
     return " ".join(found)
-
-
-def _nodes(module: Module) -> Iterable[Expr]:
-    return (node for function in module.functions.values() for node in post_order(function))
 
 
 @cache

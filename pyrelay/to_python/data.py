@@ -127,7 +127,7 @@ def is_determined(param: TypeParam, adt: AdtDef) -> bool:
     if not isinstance(param, DimVar):
         return True
     in_shape = False
-    for part in (p for c in adt.constructors for ty in c.fields for p in subtypes(ty)):
+    for part in (p for ty in adt.fields for p in subtypes(ty)):
         match part:
             case TensorType(shape):
                 found = shape

@@ -83,13 +83,10 @@ def unreachable_cases(module: Module) -> list[Problem]:
                 if place not in covered.unreachable or not span.file.text:
                     reached.add(span)
                     continue
-                winners = [match.clauses[w].pattern.span for w in covered.unreachable[place]]
-                found.setdefault(span, UnreachableCase(span, tuple(_once(winners)[:WINNERS])))
+                unreachable = covered.unreachable[place]
+                winners = dict.fromkeys(match.clauses[w].pattern.span for w in unreachable)
+                found.setdefault(span, UnreachableCase(span, tuple(winners)[:WINNERS]))
     return [problem for span, problem in found.items() if span not in reached]
-
-
-def _once(spans: Sequence[Span]) -> list[Span]:
-    return list(dict.fromkeys(spans))
 
 
 def _matches(function: Function, adts: Mapping[str, AdtDef]) -> Iterator[tuple[Match, Coverage]]:
@@ -118,7 +115,10 @@ def with_names(pattern: Pattern, adts: Mapping[str, AdtDef]) -> Pattern:
             case ConstructorPattern(adt, name, fields) if depth <= DEEPEST:
                 names = adts[adt].constructor(name).field_names or ("",) * len(fields)
                 pairs = zip(fields, names, strict=True)
-                inside = (_field(f, n) if _is_open(f) else named(f, depth + 1) for f, n in pairs)
+                inside = (
+                    _field(f, n) if isinstance(f, Wildcard) else named(f, depth + 1)
+                    for f, n in pairs
+                )
                 return replace(part, fields=tuple(inside))
             case _:
                 return part
@@ -130,10 +130,6 @@ def with_names(pattern: Pattern, adts: Mapping[str, AdtDef]) -> Pattern:
         return BindPattern(Var(name, span=part.span), span=part.span)
 
     return named(pattern, 0)
-
-
-def _is_open(pattern: Pattern) -> bool:
-    return isinstance(pattern, Wildcard)
 
 
 def case_text(pattern: Pattern, *, is_python: bool) -> str:

@@ -88,7 +88,7 @@ def _has_functions(ty: Type, adts: Mapping[str, AdtDef]) -> bool:
             if isinstance(part, AdtType) and part not in seen and part.name in adts:
                 seen.add(part)
                 at = substitution(adts[part.name].type_params, part.args)
-                fields = [f for c in adts[part.name].constructors for f in c.fields]
+                fields = adts[part.name].fields
                 # Type arguments that grow never end, but what is in them shows at once.
                 pending += map(at, fields) if len(seen) < _LIMIT else fields
     return False

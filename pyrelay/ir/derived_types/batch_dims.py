@@ -123,7 +123,7 @@ def batch_definitions(ty: Type, adts: Mapping[str, AdtDef]) -> dict[str, AdtDef]
                 continue
             if element_name(part.name) is not None:
                 found[part.name] = batch_definition(part.name, {**adts, **found})
-                pending += (f for c in found[part.name].constructors for f in c.fields)
+                pending += found[part.name].fields
     return found
 
 

@@ -150,7 +150,7 @@ class _Replacement:
             definition = self._adts[before.name]
             old = substitution(definition.type_params, before.args)
             new = substitution(definition.type_params, after.args)
-            for field in (f for c in definition.constructors for f in c.fields):
+            for field in definition.fields:
                 inside = list(_side_by_side(old(field), new(field)))
                 if any(a != b for a, b in inside if not isinstance(a, AdtType | TensorType)):
                     return False

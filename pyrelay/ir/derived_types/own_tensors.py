@@ -39,7 +39,7 @@ def _inside(adts: Mapping[str, AdtDef], name: str) -> Iterator[AdtDef]:
         if definition is None:
             continue
         yield definition
-        for part in (p for c in definition.constructors for f in c.fields for p in subtypes(f)):
+        for part in (p for f in definition.fields for p in subtypes(f)):
             if isinstance(part, AdtType) and part.name not in seen:
                 seen.add(part.name)
                 pending.append(part.name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..calls.attributes import same
 from ..constant import constant_type
-from ..dims import Dim
+from ..dims import Dim, DimVar
 from ..expr import (
     BindPattern,
     Call,
@@ -172,16 +172,13 @@ def callee_type(scene: Scene, call: Call) -> FnType | str:
             params = declared.type_params if isinstance(declared, FnType) else ()
     if not isinstance(declared, FnType):
         return "what is called is no function"
-    if [_kind(a) for a in call.type_args] != [type(p).__name__ == "DimVar" for p in params]:
+    are_dims = [isinstance(a, Dim) for a in call.type_args]
+    if are_dims != [isinstance(p, DimVar) for p in params]:
         return f"{len(call.type_args)} type arguments do not fit {len(params)} type parameters"
     bare = FnType(declared.params, declared.result)
     found = substitution(params, call.type_args)(bare)
     assert isinstance(found, FnType)
     return found
-
-
-def _kind(arg: Type | Dim) -> bool:
-    return isinstance(arg, Dim)
 
 
 def _constructor_type(scene: Scene, call: Call, adt: str, name: str) -> FnType | str:

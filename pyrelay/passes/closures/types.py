@@ -77,7 +77,8 @@ class TypeTable:
     def _function(self, ty: FnType) -> Type:
         if ty.type_params:
             raise NotFirstOrder("a function that is polymorphic by itself is used as a value")
-        plain = _widen(self.convert_signature(ty))
+        signature = self.convert_signature(ty)
+        plain = map_type(signature, lambda p: INT if isinstance(p, SizeType) else None, lambda d: d)
         shape = map_type(plain, lambda _: None, lambda _: ZERO)
         assert isinstance(shape, FnType)
         data = self._functions.get(shape)
@@ -117,16 +118,9 @@ def _numbered(ty: Type) -> Type:
     return map_type(ty, lambda _: None, lambda _: Dim.of(f"n{next(numbers)}"))
 
 
-def _widen(ty: Type) -> Type:
-    return map_type(ty, lambda p: INT if isinstance(p, SizeType) else None, lambda d: d)
-
-
 def _holding_functions(adts: Mapping[str, AdtDef]) -> frozenset[str]:
     """Return the data types with a function type in a field, or in a field's data type."""
-    inside = {
-        name: tuple(p for c in adt.constructors for f in c.fields for p in subtypes(f))
-        for name, adt in adts.items()
-    }
+    inside = {name: tuple(p for f in adt.fields for p in subtypes(f)) for name, adt in adts.items()}
     holding = {n for n, parts in inside.items() if any(isinstance(p, FnType) for p in parts)}
     while True:
         more = {n for n, parts in inside.items() if n not in holding and _mentions(parts, holding)}

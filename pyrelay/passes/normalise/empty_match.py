@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 from ...dataclass import dataclass
 from ...ir.expr import Call, Clause, Constant, Expr, Function, Match, Wildcard
 from ...ir.normal_form import to_anf
-from ...ir.traverse import post_order, rewrite
+from ...ir.traverse import nodes_of, rewrite
 from ...ir.types import BOOL
 from ...ir.verify import Stage
 from ...operators.host.failing import fail
@@ -26,7 +26,7 @@ _MESSAGE: Final = "a value of a type without constructors was matched"
 
 def fill_empty_matches(module: Module) -> Module:
     """Return a module in A-normal form in which every match has a clause; itself where it is so."""
-    if not any(_is_absurd(n) for f in module.functions.values() for n in post_order(f)):
+    if not any(isinstance(n, Match) and not n.clauses for n in nodes_of(module)):
         return module
     functions = {n: rewrite(f, _stopped) for n, f in module.functions.items()}
     assert all(isinstance(f, Function) for f in functions.values())
@@ -44,10 +44,6 @@ class FillEmptyMatches(Pass):
     def run(self, module: Module, _: Context) -> Module:
         """Return the module after the pass."""
         return fill_empty_matches(module)
-
-
-def _is_absurd(node: Expr) -> bool:
-    return isinstance(node, Match) and not node.clauses
 
 
 def _stopped(node: Expr) -> Expr:

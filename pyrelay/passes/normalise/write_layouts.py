@@ -21,7 +21,7 @@ from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.names import Names
 from ...ir.op import Layouts, Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import Steps, post_order, rewrite
+from ...ir.traverse import Steps, nodes_of, rewrite
 from ...ir.types import FnType, TensorType, TupleType, Type, as_arguments, map_type
 from ...ir.verify import Stage
 from ...operators.composite.layouts import to_layout
@@ -65,20 +65,15 @@ def to_first(rank: int) -> tuple[int, ...]:
 
 def _has_layouts(module: Module) -> bool:
     """Return whether tensors may have a layout: one is converted, or comes as an argument."""
-    if any(layout_of(f) is not PLAIN for a in module.adts.values() for f in _fields(a)):
+    if any(layout_of(f) is not PLAIN for a in module.adts.values() for f in a.fields):
         return True
-    for function in module.functions.values():
-        for node in post_order(function):
-            if isinstance(node, Call) and node.callee is to_layout:
-                return True
-            params = node.params if isinstance(node, Function) else ()
-            if any(layout_of(type_of(p)) is not PLAIN for p in params):
-                return True
+    for node in nodes_of(module):
+        if isinstance(node, Call) and node.callee is to_layout:
+            return True
+        params = node.params if isinstance(node, Function) else ()
+        if any(layout_of(type_of(p)) is not PLAIN for p in params):
+            return True
     return False
-
-
-def _fields(adt: AdtDef) -> tuple[Type, ...]:
-    return tuple(f for c in adt.constructors for f in c.fields)
 
 
 @final

@@ -9,7 +9,7 @@ from ...analysis.retype import types_in
 from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.equality import alpha_equal
-from ...ir.traverse import post_order
+from ...ir.traverse import nodes_of
 from ...ir.types import AdtType, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Evaluate, Opaque, Pass, nothing_opaque
@@ -94,7 +94,7 @@ def _round(
 
 def _without_unused_data(module: Module) -> Module:
     """Return a module with the data types that its functions mention, and those inside them."""
-    nodes = (n for f in module.functions.values() for n in post_order(f))
+    nodes = nodes_of(module)
     pending = [ty for node in nodes for ty in types_in(node) if not isinstance(ty, Dim)]
     used: set[str] = set()
     while pending:

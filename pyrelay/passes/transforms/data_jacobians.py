@@ -289,7 +289,7 @@ def _tensors(ty: Type, parts: TransformParts) -> list[TensorType]:
                 seen.add(data)
                 definition = parts.store.adts[name]
                 instance = substitution(definition.type_params, args)
-                inside = [instance(f) for c in definition.constructors for f in c.fields]
+                inside = list(map(instance, definition.fields))
                 pending += reversed(inside)
             case _:
                 pass

@@ -29,7 +29,7 @@ from ...diagnostics.catalogue.gradient import (
 from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.expr import Function, Rule, Transform, Var, function_type, type_of
 from ...ir.module import Module
-from ...ir.traverse import post_order
+from ...ir.traverse import nodes_of, post_order
 from ...ir.types import FnType, TypeVar, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
@@ -94,7 +94,7 @@ def expand_transforms(
 
 
 def _has_jacobians(module: Module) -> bool:
-    return any(is_jacobian(n) for f in module.functions.values() for n in post_order(f))
+    return any(map(is_jacobian, nodes_of(module)))
 
 
 def _without_rules(module: Module) -> Module:

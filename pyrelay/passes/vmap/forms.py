@@ -99,7 +99,7 @@ class Forms:
         """Return whether constructors have sizes that the type does not show."""
         definition = self._store.adts[ty.name]
         shown = {p.name for p in definition.type_params}
-        fields = (f for c in definition.constructors for f in c.fields)
+        fields = definition.fields
         return any(dim_names(f) - shown for f in fields)
 
     def is_record(self, ty: AdtType) -> bool:

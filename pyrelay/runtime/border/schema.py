@@ -209,7 +209,7 @@ class Schema:
             seen.add(current.name)
             if self._form(current.name) is TAGGED and current.name != LIST:
                 return False
-            pending += (f for c in self._adts[current.name].constructors for f in c.fields)
+            pending += self._adts[current.name].fields
         return True
 
     def _made(self, ty: Type, numbers: Numbers) -> Plan:

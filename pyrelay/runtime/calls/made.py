@@ -13,7 +13,7 @@ from ...dataclass import dataclass
 from ...ir.expr import RefCreate
 from ...ir.module import Module
 from ...ir.op import Op
-from ...ir.traverse import post_order
+from ...ir.traverse import nodes_of
 from ...ir.types import FnType, Type
 from ...translate.source.definition import Definition, DerivedFunction, MadeFunction
 from ...translate.source.residual import Residual
@@ -44,7 +44,7 @@ def is_made_again(result: Type, module: Module) -> bool:
     """Return whether the result of a program is a function that may be made again: one that shares
     no reference with others."""
     return isinstance(result, FnType) and not any(
-        isinstance(node, RefCreate) for f in module.functions.values() for node in post_order(f)
+        isinstance(node, RefCreate) for node in nodes_of(module)
     )
 
 

@@ -24,7 +24,7 @@ from ...dispatch.view import NOTHING, Signature, View, calls_of, view_of
 from ...garbage import uncollected
 from ...ir.expr import Function, Match, function_type
 from ...ir.module import Module
-from ...ir.traverse import post_order
+from ...ir.traverse import nodes_of
 from ...ir.types import FnType
 from ...ir.verify import Stage
 from ...kernels.backend import Backend
@@ -142,7 +142,7 @@ class Program:
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings about what is valid in the program but cannot be intended."""
-        nodes = (n for f in self.typed.functions.values() for n in post_order(f))
+        nodes = nodes_of(self.typed)
         if not any(isinstance(node, Match) for node in nodes):
             return ()
         return tuple(problem.diagnostic() for problem in cases.unreachable_cases(self.typed))

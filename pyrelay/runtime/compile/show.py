@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from ...config import current
-from ...ir.traverse import bound_vars, post_order
+from ...ir.traverse import bound_vars, nodes_of
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction
 from ...kernels.explain import explain, explain_calls, summary_of
 from ...kernels.gradient_forms import explain_gradients
@@ -38,7 +38,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
 
 def _python(program: Program) -> str:
     """Return the typed program as Python; what the user named keeps its name."""
-    nodes = (n for f in program.typed.functions.values() for n in post_order(f))
+    nodes = nodes_of(program.typed)
     return to_python(program.anf, {var for node in nodes for var in bound_vars(node)})
 
 
