@@ -14,9 +14,9 @@ and `run` drives it on a flat stack:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from operator import attrgetter
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar, get_args
 
 from .expr import (
@@ -318,6 +318,22 @@ def spine(expr: Expr) -> tuple[list[LetBlock], Expr]:
         blocks.append(expr)
         expr = expr.body
     return blocks, expr
+
+
+def map_bindings(expr: Expr, change: Callable[[Binding], Iterable[Binding]]) -> Expr:
+    """Return the expression with each binding, inner ones first, replaced by those that `change`
+    returns; itself if these are the same. A block without bindings is its body."""
+
+    def changed(node: Expr) -> Expr:
+        if not isinstance(node, LetBlock):
+            return node
+        old = node.bindings
+        new = tuple(after for before in old for after in change(before))
+        if len(new) == len(old) and all(map(is_, new, old)):
+            return node
+        return replace(node, bindings=new) if new else node.body
+
+    return rewrite(expr, changed)
 
 
 def rebind(node: Expr, change: Callable[[Var], Var]) -> Expr:

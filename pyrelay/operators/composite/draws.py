@@ -20,11 +20,11 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import axis, floating
-from ...ir.types import DType, TensorType, Type, float32, float64, int64, show
+from ...ir.types import DType, TensorType, Type, float32, int64, show
 from ..primitive.arithmetic import maximum
 from ..primitive.extrema import argmax
 from ..primitive.math import log, log1p
-from ..primitive.random import KEY_SPEC, check_key, drawn_type, uniform
+from ..primitive.random import DRAWN, KEY_SPEC, check_key, drawn_samples, drawn_type, uniform
 from ..shared import philox
 from ..shared.precision import wide_dtype
 
@@ -75,22 +75,13 @@ def _distribution(
     return Op(
         name=name,
         doc=doc,
-        params=(
-            operand("key"),
-            attribute("size", (), kinds.shape),
-            attribute("dtype", None, kinds.optional(kinds.dtype)),
-        ),
+        params=DRAWN,
         type_rule=drawn_type,
         shape=ShapeBehaviour.FIXED,
         lowering=Library(drawn, is_fresh=True, fused=MadeOf(made)),
         grad=_NO_PATH,
         torch_name=None,
-        samples=lambda: (
-            Sample((KEY_SPEC,)),
-            Sample((KEY_SPEC,), {"size": (3, 5)}),
-            Sample((KEY_SPEC,), {"size": (4,), "dtype": float64}),
-            Sample((KEY_SPEC,), {"size": (0, 3)}),
-        ),
+        samples=drawn_samples,
     )
 
 

@@ -122,16 +122,18 @@ def _spread_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec(()),), {"correction": 0}, smooth=False)
 
 
+_SPREAD: Final = (
+    operand("input", promote=True),
+    attribute("dim", None, reduced_dims),
+    attribute("correction", 1, kinds.number),
+    attribute("keepdim", False, kinds.flag),
+    attribute("unbiased", None, kinds.optional(kinds.flag)),
+)
+
 var: Final = Op(
     name="var",
     doc="Variance of elements: squared deviations over their number less `correction`.",
-    params=(
-        operand("input", promote=True),
-        attribute("dim", None, reduced_dims),
-        attribute("correction", 1, kinds.number),
-        attribute("keepdim", False, kinds.flag),
-        attribute("unbiased", None, kinds.optional(kinds.flag)),
-    ),
+    params=_SPREAD,
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
     shape=ShapeBehaviour.N_DIMENSIONAL,
@@ -153,13 +155,7 @@ def _std_grad(p: Pullback) -> Sequence[Value | None]:
 std: Final = Op(
     name="std",
     doc="Standard deviation of elements, the root of `var`; its derivative at 0 is 0.",
-    params=(
-        operand("input", promote=True),
-        attribute("dim", None, reduced_dims),
-        attribute("correction", 1, kinds.number),
-        attribute("keepdim", False, kinds.flag),
-        attribute("unbiased", None, kinds.optional(kinds.flag)),
-    ),
+    params=_SPREAD,
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
     shape=ShapeBehaviour.N_DIMENSIONAL,

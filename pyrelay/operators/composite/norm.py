@@ -61,13 +61,25 @@ def _per_channel(call: RuleCall) -> TensorType:
     return TensorType((_channels(call).shape[1],), parameter_dtype(call))
 
 
-def _batch_norm_type(call: RuleCall) -> Type:
-    source = _channels(call)
+_AFFINE: Final = (
+    Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+    Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+)
+
+
+def _expect_vectors(call: RuleCall, source: TensorType, count: int) -> TensorType:
+    """Return the type of the `count` operands behind the images, with an element per channel."""
     vector = TensorType((source.shape[1],), source.dtype)
-    for place in range(1, 5):
+    for place in range(1, count + 1):
         if call.given(place):
             name = call.operand_name(place)
-            expect(call, place, vector, f"`batch_norm` takes one {name} per channel")
+            expect(call, place, vector, f"`{call.op.name}` takes one {name} per channel")
+    return vector
+
+
+def _batch_norm_type(call: RuleCall) -> Type:
+    source = _channels(call)
+    vector = _expect_vectors(call, source, 4)
     return TupleType((source, vector, vector))
 
 
@@ -134,8 +146,7 @@ batch_norm: Final = Op(
     hidden=(
         Hidden("running_mean", HiddenKind.BUFFER, Init.ZEROS, _per_channel),
         Hidden("running_var", HiddenKind.BUFFER, Init.ONES, _per_channel),
-        Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
-        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+        *_AFFINE,
     ),
     hyper=(attribute("affine", True, kinds.flag),),
     torch_name=None,
@@ -335,11 +346,7 @@ def _group_norm_type(call: RuleCall) -> Type:
         call.clash(message, 0)
     if channels.exact_quotient(Dim.of(groups)) is None and not channels.has_holes():
         call.unify_dims(channels, channels // groups * groups, 0, message)
-    vector = TensorType((channels,), source.dtype)
-    for place in (1, 2):
-        if call.given(place):
-            name = call.operand_name(place)
-            expect(call, place, vector, f"`group_norm` takes one {name} per channel")
+    _expect_vectors(call, source, 2)
     return source
 
 
@@ -368,10 +375,7 @@ group_norm: Final = composite(
         x, groups, weight, bias, eps
     ),
     is_fresh=True,
-    hidden=(
-        Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
-        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
-    ),
+    hidden=_AFFINE,
     hyper=(attribute("affine", True, kinds.flag),),
     torch_name="nn.functional.group_norm",
     layouts=Layouts.IMAGES,
@@ -395,11 +399,7 @@ def _images(call: RuleCall) -> TensorType:
 
 def _instance_norm_type(call: RuleCall) -> Type:
     source = _images(call)
-    vector = TensorType((source.shape[1],), source.dtype)
-    for place in (1, 2):
-        if call.given(place):
-            name = call.operand_name(place)
-            expect(call, place, vector, f"`instance_norm` takes one {name} per channel")
+    _expect_vectors(call, source, 2)
     return source
 
 
@@ -422,10 +422,7 @@ instance_norm: Final = composite(
         x, weight=weight, bias=bias, eps=eps
     ),
     is_fresh=True,
-    hidden=(
-        Hidden("weight", HiddenKind.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
-        Hidden("bias", HiddenKind.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
-    ),
+    hidden=_AFFINE,
     hyper=(attribute("affine", default=False, convert=kinds.flag),),
     torch_name="nn.functional.instance_norm",
     samples=lambda: (

@@ -77,14 +77,16 @@ def _log_softmax_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Valu
     return (inner - log(exp(inner).sum(dims, keepdim=True))).cast(dtype)
 
 
+_PARAMS: Final = (
+    operand("input", promote=True),
+    attribute("dim", convert=kinds.axis),
+    attribute("dtype", None, kinds.optional(kinds.dtype)),
+)
+
 softmax: Final = Op(
     name="softmax",
     doc="Exponentials of elements over their sum along `dim`.",
-    params=(
-        operand("input", promote=True),
-        attribute("dim", convert=kinds.axis),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=_PARAMS,
     promotion=Promotion.FLOAT,
     type_rule=along_dim(float_dtype),
     shape=ShapeBehaviour.IDENTITY,
@@ -97,11 +99,7 @@ softmax: Final = Op(
 log_softmax: Final = Op(
     name="log_softmax",
     doc="Logarithm of `softmax`, without overflow.",
-    params=(
-        operand("input", promote=True),
-        attribute("dim", convert=kinds.axis),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=_PARAMS,
     promotion=Promotion.FLOAT,
     type_rule=along_dim(float_dtype),
     shape=ShapeBehaviour.IDENTITY,

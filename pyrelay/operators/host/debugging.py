@@ -12,7 +12,17 @@ from typing import Any, Final, TypeGuard
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.expr import Call, Expr
 from ...ir.module import Module
-from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, ShapeBehaviour, attribute, operand
+from ...ir.op import (
+    Effect,
+    Host,
+    NoGradient,
+    Op,
+    Param,
+    RuleCall,
+    ShapeBehaviour,
+    attribute,
+    operand,
+)
 from ...ir.traverse import post_order
 from ...ir.types import UNIT, Type
 
@@ -25,41 +35,31 @@ def _pass_by(*_: Any, **__: Any) -> tuple[()]:
     return ()
 
 
-breakpoint_: Final = Op(
-    name="breakpoint",
-    doc="Stops in the debugger, as Python's breakpoint.",
-    params=(),
-    type_rule=_gives_nothing,
-    effect=Effect.IO,
-    shape=ShapeBehaviour.VARIADIC,
-    lowering=Host(_pass_by),
-    grad=NoGradient("gives nothing"),
-    samples=lambda: (),
-)
+def _of_debugger(name: str, doc: str, *params: Param) -> Op:
+    """Return an operator that a debugger looks for; it does nothing else."""
+    return Op(
+        name=name,
+        doc=doc,
+        params=params,
+        type_rule=_gives_nothing,
+        # The value of a local must be there, and when: like a value that is printed.
+        effect=Effect.IO,
+        shape=ShapeBehaviour.VARIADIC,
+        lowering=Host(_pass_by),
+        grad=NoGradient("gives nothing"),
+        samples=lambda: (),
+    )
 
-debug_line: Final = Op(
-    name="debug_line",
-    doc="The begin of a statement of the source, for a debugger.",
-    params=(),
-    type_rule=_gives_nothing,
-    effect=Effect.IO,
-    shape=ShapeBehaviour.VARIADIC,
-    lowering=Host(_pass_by),
-    grad=NoGradient("gives nothing"),
-    samples=lambda: (),
-)
 
-debug_local: Final = Op(
-    name="debug_local",
-    doc="The value that a local name of the source has from here on, for a debugger.",
-    params=(operand("value"), attribute("name", convert=kinds.text)),
-    type_rule=_gives_nothing,
-    # What it is of must be there, and when: like what is printed.
-    effect=Effect.IO,
-    shape=ShapeBehaviour.VARIADIC,
-    lowering=Host(_pass_by),
-    grad=NoGradient("gives nothing"),
-    samples=lambda: (),
+breakpoint_: Final = _of_debugger("breakpoint", "Stops in the debugger, as Python's breakpoint.")
+debug_line: Final = _of_debugger(
+    "debug_line", "The begin of a statement of the source, for a debugger."
+)
+debug_local: Final = _of_debugger(
+    "debug_local",
+    "The value that a local name of the source has from here on, for a debugger.",
+    operand("value"),
+    attribute("name", convert=kinds.text),
 )
 
 

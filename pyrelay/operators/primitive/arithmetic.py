@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.expr import Constant
@@ -85,6 +85,15 @@ divide: Final = Op(
     ),
 )
 
+
+def _divided() -> Iterable[Sample]:
+    yield from pairs_between(-9.0, 9.0, 0.5, 2.0)
+    yield from pairs_between(-9.0, 9.0, -2.0, -0.5)
+    yield Sample((TensorSpec((5,), "int64", -9, 9), TensorSpec((5,), "int64", 1, 5)))
+    yield Sample((TensorSpec((5,), "int64", -9, 9), TensorSpec((5,), "int64", -4, 0)))
+    yield Sample((TensorSpec((5,), "int64", -9, 9), 2))
+
+
 floor_divide: Final = Op(
     name="floor_divide",
     doc="Quotient rounded towards minus infinity, as Python's `//`.",
@@ -93,13 +102,7 @@ floor_divide: Final = Op(
     type_rule=numeric,
     lowering=Pointwise(lambda k, x, y: k.floordiv(x, y)),
     grad=NoGradient("piecewise constant"),
-    samples=lambda: (
-        *pairs_between(-9.0, 9.0, 0.5, 2.0),
-        *pairs_between(-9.0, 9.0, -2.0, -0.5),
-        Sample((TensorSpec((5,), "int64", -9, 9), TensorSpec((5,), "int64", 1, 5))),
-        Sample((TensorSpec((5,), "int64", -9, 9), TensorSpec((5,), "int64", -4, 0))),
-        Sample((TensorSpec((5,), "int64", -9, 9), 2)),
-    ),
+    samples=_divided,
 )
 
 mod: Final = Op(
@@ -111,13 +114,7 @@ mod: Final = Op(
     lowering=Pointwise(lambda k, x, y: k.mod(x, y)),
     grad=lambda p: (p.g, -(p.g * floor_divide(p.args[0], p.args[1]))),
     torch_name="remainder",
-    samples=lambda: (
-        *pairs_between(-9.0, 9.0, 0.5, 2.0),
-        *pairs_between(-9.0, 9.0, -2.0, -0.5),
-        Sample((TensorSpec((5,), "int64", -9, 9), TensorSpec((5,), "int64", 1, 5))),
-        Sample((TensorSpec((5,), "int64", -9, 9), TensorSpec((5,), "int64", -4, 0))),
-        Sample((TensorSpec((5,), "int64", -9, 9), 2)),
-    ),
+    samples=_divided,
 )
 
 

@@ -248,15 +248,17 @@ def _set_at_grad(p: Pullback) -> tuple[Value, None, Value]:
     return set_at(p.g, indices, blank, spec=spec), None, _shaped_as(selected, value)
 
 
+_WRITTEN: Final = (
+    operand("input", promote=True),
+    operand("indices"),
+    operand("value", promote=True),
+    attribute("spec", convert=normal_spec),
+)
+
 set_at: Final = Op(
     name="set_at",
     doc="The tensor with `input[...]` replaced by `value`; `input` itself does not change.",
-    params=(
-        operand("input", promote=True),
-        operand("indices"),
-        operand("value", promote=True),
-        attribute("spec", convert=normal_spec),
-    ),
+    params=_WRITTEN,
     promotion=Promotion.COMMON,
     type_rule=write_type,
     shape=ShapeBehaviour.IDENTITY,
@@ -311,12 +313,7 @@ index_accumulate: Final = Op(
     name="index_accumulate",
     doc="The tensor with `value` added at `input[...]`; a position named twice gets both, on a GPU "
     "in any order.",
-    params=(
-        operand("input", promote=True),
-        operand("indices"),
-        operand("value", promote=True),
-        attribute("spec", convert=normal_spec),
-    ),
+    params=_WRITTEN,
     promotion=Promotion.COMMON,
     type_rule=write_type,
     shape=ShapeBehaviour.IDENTITY,

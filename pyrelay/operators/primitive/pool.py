@@ -229,6 +229,16 @@ _AVG_ATTRS: Final = (
 )
 
 
+_AVERAGE: Final = (
+    attribute("kernel_size", convert=kinds.at_least(1, kinds.pair)),
+    attribute("stride", None, kinds.optional(kinds.at_least(1, kinds.pair))),
+    attribute("padding", 0, kinds.at_least(0, kinds.pair)),
+    attribute("ceil_mode", False, kinds.flag),
+    attribute("count_include_pad", True, kinds.flag),
+    attribute("divisor_override", None, kinds.optional(divisor)),
+)
+
+
 def _avg_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
     return torch.nn.functional.avg_pool2d(x, *attrs)
 
@@ -236,15 +246,7 @@ def _avg_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
 avg_pool2d: Final = Op(
     name="avg_pool2d",
     doc="The average of the elements under each window.",
-    params=(
-        operand("input"),
-        attribute("kernel_size", convert=kinds.at_least(1, kinds.pair)),
-        attribute("stride", None, kinds.optional(kinds.at_least(1, kinds.pair))),
-        attribute("padding", 0, kinds.at_least(0, kinds.pair)),
-        attribute("ceil_mode", False, kinds.flag),
-        attribute("count_include_pad", True, kinds.flag),
-        attribute("divisor_override", None, kinds.optional(divisor)),
-    ),
+    params=(operand("input"), *_AVERAGE),
     type_rule=_max_pool_type,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     layouts=Layouts.IMAGES,
@@ -281,12 +283,7 @@ avg_pool2d_backward: Final = Op(
     params=(
         operand("grad"),
         attribute("input_size", convert=kinds.shape),
-        attribute("kernel_size", convert=kinds.at_least(1, kinds.pair)),
-        attribute("stride", None, kinds.optional(kinds.at_least(1, kinds.pair))),
-        attribute("padding", 0, kinds.at_least(0, kinds.pair)),
-        attribute("ceil_mode", False, kinds.flag),
-        attribute("count_include_pad", True, kinds.flag),
-        attribute("divisor_override", None, kinds.optional(divisor)),
+        *_AVERAGE,
     ),
     type_rule=_backward_type,
     shape=ShapeBehaviour.FIXED,

@@ -6,6 +6,8 @@ Philox (`philox.py`), so that every lowering gives the same ones.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import prod
 from typing import Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
@@ -178,43 +180,43 @@ def drawn_type(call: RuleCall) -> Type:
     return TensorType(call.attrs["size"], dtype)
 
 
-def _count(size: tuple[int, ...]) -> int:
-    total = 1
-    for each in size:
-        total *= each
-    return total
+DRAWN: Final = (
+    operand("key"),
+    attribute("size", (), kinds.shape),
+    attribute("dtype", None, kinds.optional(kinds.dtype)),
+)
+"""The parameters of a draw from a distribution without parameters."""
+
+
+def drawn_samples() -> Iterable[Sample]:
+    """Yield samples of such a draw."""
+    yield Sample((KEY_SPEC,))
+    yield Sample((KEY_SPEC,), {"size": (3, 5)})
+    yield Sample((KEY_SPEC,), {"size": (4,), "dtype": float64})
+    yield Sample((KEY_SPEC,), {"size": (0, 3)})
 
 
 def _normal(torch: Any, key: Any, size: tuple[int, ...], dtype: Any) -> Any:
-    return philox.normal(torch, key, _count(size), dtype or torch.float32).reshape(size)
+    return philox.normal(torch, key, prod(size), dtype or torch.float32).reshape(size)
 
 
 normal: Final = Op(
     name="normal",
     doc="Numbers from the standard normal distribution.",
-    params=(
-        operand("key"),
-        attribute("size", (), kinds.shape),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=DRAWN,
     type_rule=drawn_type,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_normal, fused=Elementwise(drawing.normal)),
     grad=_NO_PATH,
     torch_name=None,
-    samples=lambda: (
-        Sample((KEY_SPEC,)),
-        Sample((KEY_SPEC,), {"size": (3, 5)}),
-        Sample((KEY_SPEC,), {"size": (4,), "dtype": float64}),
-        Sample((KEY_SPEC,), {"size": (0, 3)}),
-    ),
+    samples=drawn_samples,
 )
 
 
 def _uniform(
     torch: Any, key: Any, size: tuple[int, ...], low: float, high: float, dtype: Any
 ) -> Any:
-    found = philox.uniform(torch, key, _count(size), dtype or torch.float32).reshape(size)
+    found = philox.uniform(torch, key, prod(size), dtype or torch.float32).reshape(size)
     return found if (low, high) == (0.0, 1.0) else low + (high - low) * found
 
 
@@ -260,7 +262,7 @@ def _bernoulli_type(call: RuleCall) -> Type:
 def _bernoulli(torch: Any, key: Any, p: Any, size: Any) -> Any:
     chance = as_tensor(torch, 0.5 if p is None else p, key)
     size = tuple(chance.shape) if size is None else size
-    return philox.chances(torch, key, _count(size)).reshape(size) < chance
+    return philox.chances(torch, key, prod(size)).reshape(size) < chance
 
 
 bernoulli: Final = Op(

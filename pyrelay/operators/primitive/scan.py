@@ -48,14 +48,16 @@ def _cumsum_grad(p: Pullback) -> Sequence[Value | None]:
     return (to_operand(behind, x),)
 
 
+_RUNNING: Final = (
+    operand("input"),
+    attribute("dim", convert=kinds.axis),
+    attribute("dtype", None, kinds.optional(kinds.dtype)),
+)
+
 cumsum: Final = Op(
     name="cumsum",
     doc="Sum of the elements up to each one along `dim`; integers and bools as int64.",
-    params=(
-        operand("input"),
-        attribute("dim", convert=kinds.axis),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=_RUNNING,
     type_rule=along_dim(accumulated_dtype),
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumsum(dim, dtype=dtype))),
@@ -79,11 +81,7 @@ def _cumprod_grad(p: Pullback) -> Sequence[Value | None]:
 cumprod: Final = Op(
     name="cumprod",
     doc="Product of the elements up to each one along `dim`; integers and bools as int64.",
-    params=(
-        operand("input"),
-        attribute("dim", convert=kinds.axis),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=_RUNNING,
     type_rule=along_dim(accumulated_dtype),
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumprod(dim, dtype=dtype))),

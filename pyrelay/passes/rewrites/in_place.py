@@ -14,7 +14,7 @@ Cells whose contents a program made itself keep their new tensors: they may hold
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, TypeAlias, final
 
@@ -27,14 +27,13 @@ from ...ir.expr import (
     Constant,
     Expr,
     Function,
-    LetBlock,
     RefWrite,
     Tuple,
     Var,
     type_of,
 )
 from ...ir.module import Module
-from ...ir.traverse import rewrite
+from ...ir.traverse import map_bindings
 from ...ir.types import UNIT, TupleType, Type
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place
@@ -234,16 +233,11 @@ def _content(write: RefWrite) -> Type:
 def _rewritten(function: Function, updates: Mapping[RefWrite, _Update]) -> Function:
     spare = frozenset[Expr]().union(*(u.spare for u in updates.values()))
 
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, LetBlock):
-            return node
-        bindings: list[Binding] = []
-        for binding in node.bindings:
-            if binding.var in spare:
-                continue
-            update = updates.get(binding.value) if isinstance(binding.value, RefWrite) else None
-            bindings += [binding] if update is None else update.bindings(binding.var)
-        return replace(node, bindings=tuple(bindings)) if bindings else node.body
+    def change(binding: Binding) -> Sequence[Binding]:
+        if binding.var in spare:
+            return ()
+        update = updates.get(binding.value) if isinstance(binding.value, RefWrite) else None
+        return (binding,) if update is None else update.bindings(binding.var)
 
-    body = rewrite(function.body, change)
+    body = map_bindings(function.body, change)
     return function if body is function.body else replace(function, body=body)

@@ -11,7 +11,7 @@ whole as well has a dense gradient.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final, TypeAlias, final
 
@@ -24,14 +24,13 @@ from ...ir.expr import (
     Expr,
     Function,
     GlobalVar,
-    LetBlock,
     Tuple,
     TupleGet,
     Var,
     type_of,
 )
 from ...ir.module import Module
-from ...ir.traverse import rewrite
+from ...ir.traverse import map_bindings
 from ...ir.types import DType, DTypeKind, SizeType, TensorType, TupleType, Type, int64
 from ...ir.verify import Stage
 from ...operators.builder import Builder, Value
@@ -316,16 +315,11 @@ def are_fewer(parts: Cotangent, table: Type | None) -> bool:
 
 
 def _rewritten(function: Function, found: Mapping[Var, tuple[Rows, ...]]) -> Function:
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, LetBlock):
-            return node
-        bindings: list[Binding] = []
-        for binding in node.bindings:
-            rows = found.get(binding.var)
-            bindings += [binding] if rows is None else _made_of(rows, binding)
-        return replace(node, bindings=tuple(bindings))
+    def change(binding: Binding) -> Sequence[Binding]:
+        rows = found.get(binding.var)
+        return (binding,) if rows is None else _made_of(rows, binding)
 
-    return replace(function, body=rewrite(function.body, change))
+    return replace(function, body=map_bindings(function.body, change))
 
 
 def _made_of(found: tuple[Rows, ...], binding: Binding) -> list[Binding]:

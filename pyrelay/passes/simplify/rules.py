@@ -8,18 +8,18 @@ applies, `peepholes.py` those that move or combine calls.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, final
 
 from ...analysis.bindings import uses
 from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
-from ...ir.expr import Binding, Call, Expr, Function, LetBlock
+from ...ir.expr import Binding, Call, Expr, Function
 from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import Steps, rewrite
+from ...ir.traverse import Steps, map_bindings
 from ..base import Opaque, nothing_opaque
 
 Definitions: TypeAlias = Mapping[Expr, Expr]
@@ -97,13 +97,10 @@ def _applied(
     if not walk.combined:
         return found
 
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, LetBlock):
-            return node
-        kept = tuple(b for b in node.bindings if b.var not in walk.combined)
-        return replace(node, bindings=kept) if kept else node.body
+    def kept(binding: Binding) -> Sequence[Binding]:
+        return () if binding.var in walk.combined else (binding,)
 
-    return replace(found, body=rewrite(found.body, change))
+    return replace(found, body=map_bindings(found.body, kept))
 
 
 @final

@@ -17,9 +17,7 @@ from ...ir.expr import (
     Call,
     Differentiation,
     Expr,
-    Flavour,
     Function,
-    LetBlock,
     Rule,
     Transform,
     TupleGet,
@@ -27,7 +25,7 @@ from ...ir.expr import (
     function_type,
 )
 from ...ir.names import Names
-from ...ir.traverse import post_order, rewrite
+from ...ir.traverse import map_bindings, post_order
 from ...ir.types import FnType, TupleType
 from ...operators.builder import Builder
 from .composition import Made, TransformParts
@@ -51,14 +49,7 @@ def with_transforms_composed(function: Function, along: Along, store: Store) -> 
     if not any(isinstance(n, Transform) and n.rule in COMPOSED for n in nodes):
         return function
 
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, LetBlock) or node.flavour is Flavour.REC:
-            return node
-        return replace(
-            node, bindings=tuple(b for old in node.bindings for b in _composed(old, along, store))
-        )
-
-    made = rewrite(function, change)
+    made = map_bindings(function, lambda binding: _composed(binding, along, store))
     assert isinstance(made, Function)
     return made
 

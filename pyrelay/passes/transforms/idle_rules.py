@@ -6,13 +6,14 @@ transforms of their own, of functions that are not known here; these need not be
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from ...analysis.bindings import uses
 from ...analysis.call_graph import callees, reachable
-from ...ir.expr import Expr, Function, GlobalVar, LetBlock, Transform
+from ...ir.expr import Binding, Expr, Function, GlobalVar, Transform
 from ...ir.module import Module
-from ...ir.traverse import post_order, rewrite
+from ...ir.traverse import map_bindings, post_order
 from ..deriving.ruled import without_annotations
 
 
@@ -51,16 +52,11 @@ def _without_annotations(function: Function) -> Function:
     while True:
         used = uses(made)
 
-        def change(node: Expr) -> Expr:
-            if not isinstance(node, LetBlock):
-                return node
-            idle = [b for b in node.bindings if _is_silent(b.value) and b.var not in used]  # noqa: B023
-            if not idle:
-                return node
-            kept = tuple(b for b in node.bindings if b not in idle)
-            return replace(node, bindings=kept) if kept else node.body
+        def kept(binding: Binding, used: Container[Expr] = used) -> Sequence[Binding]:
+            is_idle = _is_silent(binding.value) and binding.var not in used
+            return () if is_idle else (binding,)
 
-        changed = rewrite(made, change)
+        changed = map_bindings(made, kept)
         assert isinstance(changed, Function)
         if changed is made:
             return made

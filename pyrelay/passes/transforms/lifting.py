@@ -7,8 +7,7 @@ direct call; where the transform is used as a value, a local function stands for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.bindings import definitions, uses
@@ -31,7 +30,7 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.names import Names
-from ...ir.traverse import bound_vars, free_vars, post_order, rewrite, run
+from ...ir.traverse import bound_vars, free_vars, map_bindings, post_order, rewrite, run
 from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
 from ...operators.builder import Builder
 from ..deriving.copying import Copier
@@ -246,21 +245,16 @@ def rewrite_calls(function: Function, lifter: Lifter) -> Function:
     assert isinstance(direct, Function)
     used = uses(direct)
 
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, LetBlock):
-            return node
-        bindings: list[Binding] = []
-        for binding in node.bindings:
-            if not isinstance(binding.value, Transform) or binding.value not in made:
-                bindings.append(binding)
-                continue
-            sizes, local = made[binding.value]
-            bindings += sizes
-            if binding.var in used:
-                bindings.append(Binding(binding.var, local))
-        return replace(node, bindings=tuple(bindings)) if bindings else node.body
+    def change(binding: Binding) -> Iterator[Binding]:
+        if not isinstance(binding.value, Transform) or binding.value not in made:
+            yield binding
+            return
+        sizes, local = made[binding.value]
+        yield from sizes
+        if binding.var in used:
+            yield Binding(binding.var, local)
 
-    result = rewrite(direct, change)
+    result = map_bindings(direct, change)
     assert isinstance(result, Function)
     return result
 
