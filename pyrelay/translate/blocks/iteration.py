@@ -63,7 +63,7 @@ class Carried:
 @final
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round of a loop: the counter there, and the place in each walk."""
+    """One round of a loop: the counter there, and the values it carries beside it."""
 
     counter: Expr
     places: Mapping[Carried, Expr]
@@ -83,7 +83,7 @@ class Iteration:
     element: Callable[[Round], Expr]
     has_next: Callable[[Round], Expr] | None = None
     holder: Alias | None = None
-    walks: tuple[Carried, ...] = ()
+    carried: tuple[Carried, ...] = ()
     counts: bool = True
     """Whether it looks at the counter."""
 
@@ -111,7 +111,7 @@ class Counts:
 def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
     """Return the counter of a loop over an iteration; its target and its head are at spans."""
     counter = Var("i", span=target)
-    places = {w: Var(w.hint, span=target) for w in iteration.walks}
+    places = {w: Var(w.hint, span=target) for w in iteration.carried}
     params, first = tuple(places.values()), tuple(w.first for w in places)
     steps = tuple(partial(w.following, p) for w, p in places.items())
     if iteration.counts:
@@ -198,16 +198,16 @@ def _over_axis(items: Expr, span: Span, code: BlockBuilder) -> Iteration:
 def _over_items(items: Expr, span: Span, code: BlockBuilder) -> Iteration:
     """Return the rounds over a tensor or a list, between which inference decides."""
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
-    walk = Carried(
+    position = Carried(
         "place",
         Call(first_place, (items,), {}, span=span),
         lambda place: Call(next_place, (items, place), {}, span=span),
     )
     return Iteration(
         length,
-        lambda at: Call(element_at, (items, at.places[walk]), {}, span=span),
-        lambda at: Call(is_inside, (items, at.places[walk], length), {}, span=span),
-        walks=(walk,),
+        lambda at: Call(element_at, (items, at.places[position]), {}, span=span),
+        lambda at: Call(is_inside, (items, at.places[position], length), {}, span=span),
+        carried=(position,),
         counts=False,
     )
 
@@ -315,7 +315,7 @@ def _size(part: Iteration, span: Span) -> Expr:
     """Return the number of rounds as a size; that of a list is an integer."""
     assert part.length is not None
     length = again(part.length)
-    return Call(as_size, (length,), {}, span=span) if part.walks else length
+    return Call(as_size, (length,), {}, span=span) if part.carried else length
 
 
 def _side_by_side(
@@ -327,7 +327,7 @@ def _side_by_side(
         element,
         lambda at: _all_next(parts, at, span),
         next((p.holder for p in parts if p.holder is not None), None),
-        tuple(w for p in parts for w in p.walks),
+        tuple(w for p in parts for w in p.carried),
         any(p.counts for p in parts),
     )
 
