@@ -91,7 +91,7 @@ class _Walk:
         return function if body is function.body else replace(function, body=body)
 
     def _learn(self, variables: Iterable[Var]) -> list[Dim]:
-        """Note what variables show; return what is new."""
+        """Note what variables show; return the new ones."""
         new = [d for v in variables for d in shown(v.ty) if d not in self._known]
         self._known.update(dict.fromkeys(new))
         return new

@@ -38,7 +38,7 @@ class RankConstraint:
     declared: TensorType
     span: Span
     name: str | None
-    """The name of what is declared so; None for a result."""
+    """The name that is declared so; None for a result."""
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""

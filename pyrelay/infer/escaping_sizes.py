@@ -103,7 +103,7 @@ class _Search:
 
 
 _Work: TypeAlias = tuple[Expr, Function, bool]
-"""An expression, the function around it, and whether its value is what the function gives."""
+"""An expression, the function around it, and whether its value is the function's result."""
 
 
 def _parts(node: Expr, around: Function, *, is_last: bool) -> Iterator[_Work]:

@@ -96,8 +96,8 @@ def maybe_none(solver: Solver, join: JoinConstraint, sources: Sources) -> list[T
 
 
 def must_wait(solver: Solver, join: JoinConstraint, sources: Sources) -> bool:
-    """Return whether a join gets None on one way, and on another what is not known yet: it is not
-    taken for None while something may determine it."""
+    """Return whether a join gets None on one way, and on another a type that is not known yet: it
+    is not taken for None while something may determine it."""
     heads = [solver.shallow(ty) for ty, _ in join.arms]
     behind = [sources.behind(h) if isinstance(h, TypeHole) else [h] for h in heads]
     if not any(_is_none(ty) for types in behind for ty in types):

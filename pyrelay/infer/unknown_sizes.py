@@ -2,7 +2,7 @@
 
 Such a size becomes a type parameter of the function, which is then typed for each place that
 mentions it. A function that calls itself, as a loop does, may do so at another size only if it is a
-global function (polymorphic recursion), so it is made one, with what it captures in front of its
+global function (polymorphic recursion), so it is made one, with its captures in front of its
 parameters.
 """
 

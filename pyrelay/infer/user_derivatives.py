@@ -1,9 +1,9 @@
 """Derivatives that users write, typed: the rules of a function fit the function.
 
-For `f: (A...) -> B` the rules of `custom_vjp` are `fwd: (A...) -> (B, R)` and
-`bwd: (R, B) -> Awrt`, where `Awrt` are the parameters that hold floats: one bare, several as a
-tuple. The rule of `custom_jvp` is `((A...), (Awrt...)) -> (B, B)`, of two tuples. What the function
-and its rules capture comes first in all of them.
+For `f: (A...) -> B` the rules of `custom_vjp` are `fwd: (A...) -> (B, R)` and `bwd: (R, B) ->
+Awrt`, where `Awrt` are the parameters that hold floats: one bare, several as a tuple. The rule of
+`custom_jvp` is `((A...), (Awrt...)) -> (B, B)`, of two tuples. The captures of the function and its
+rules come first in all of them.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class RulesConstraint:
         yield (*captured, self._saved(solver), function.result)
 
     def _saved(self, solver: Solver) -> Type:
-        """Return the type of what the forward function saves."""
+        """Return the type of the values that the forward function saves."""
         self.failing = (0, None)
         forward = self._rule(solver, 0)
         result = solver.shallow(forward.result)

@@ -26,7 +26,7 @@ from .types import AdtType, Type, subtypes
 class Library:
     """Functions and data types that programs may mention without defining them.
 
-    What a program defines itself under a name hides the library's. The library is loaded when a
+    A definition of the program hides the library's of the same name. The library is loaded when a
     program mentions a name with its prefix.
     """
 
@@ -41,8 +41,8 @@ class Library:
         return self._load()
 
     def link(self, module: Module) -> Module:
-        """Return the module with what it mentions of the library, and what that reaches; itself if
-        it mentions nothing, or has everything already."""
+        """Return the module with the parts of the library that it mentions, and all that they
+        reach; itself if it mentions nothing, or has everything already."""
         missing = [n for f in module.functions.values() for n in free_globals(f)]
         wanted = [n for n in self._reached(missing) if n not in module.functions]
         functions = {n: self.module.functions[n] for n in wanted}

@@ -26,8 +26,8 @@ def has_own_sizes(ty: Type) -> bool:
 
 
 def with_own_sizes(ty: Type, own: Collection[str]) -> Type:
-    """Return a type in which tensors with any of the sizes `own` have sizes of their own. What a
-    function takes and gives stays as it is."""
+    """Return a type in which tensors with any of the sizes `own` have sizes of their own.
+    Parameters and results of functions stay as they are."""
 
     def changed(part: Type) -> Type | None:
         match part:

@@ -1,7 +1,7 @@
 """The tiers of operators: primitives, and composites, which are bodies in other operators.
 
-A transform or a backend needs a rule for each primitive. What it needs of a composite follows from
-the body. The primitives of one element are apart: each is a method of `Scalars`, and one rule of a
+A transform or a backend needs a rule for each primitive. Its needs of a composite follow from the
+body. The primitives of one element are apart: each is a method of `Scalars`, and one rule of a
 transform serves them all.
 """
 

@@ -1,8 +1,8 @@
 """The prelude as IR: `prelude.relay`, read once a process and only when a program needs it.
 
 In a program its names begin with `prelude.`, which no name of a user's does, so they clash with
-nothing: `prelude.map`, `prelude.List`. What a program mentions is linked into its module, together
-with what that reaches.
+nothing: `prelude.map`, `prelude.List`. The parts that a program mentions are linked into its
+module, together with all that they reach.
 """
 
 from __future__ import annotations
@@ -84,6 +84,6 @@ def stops(function: Function) -> bool:
 
 
 def link(module: Module) -> Module:
-    """Return the module with what it mentions of the prelude, and what that reaches; itself if it
-    mentions nothing, or has everything already."""
+    """Return the module with the parts of the prelude that it mentions, and all that they reach;
+    itself if it mentions nothing, or has everything already."""
     return LINKED.link(module)

@@ -25,7 +25,7 @@ _NAMES: Final = {
 
 
 def check_fields(node: Any) -> None:
-    """Raise TypeError if a field of a node holds what it may not."""
+    """Raise TypeError if a field of a node holds a value of another type."""
     for name, fits in _checks(type(node)).items():
         if not fits(getattr(node, name)):
             raise TypeError(f"the field `{name}` of a {type(node).__name__}")

@@ -85,7 +85,7 @@ def definitions(
     use: Callable[[str], ast.expr],
 ) -> Iterator[list[ast.stmt]]:
     """Return the statements that define a data type: one group for each class, then the alias;
-    `use` mentions what they need."""
+    `use` mentions the names they need."""
     params = names.params[adt.name]
     variables = [syntax.name(p) for p in params.values()]
     inside = variables[0] if len(variables) == 1 else syntax.tuple_of(variables)

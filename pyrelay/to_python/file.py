@@ -2,7 +2,7 @@
 functions.
 
 All names that a file may define are taken before the first function is printed, so that no local
-name hides one; what is mentioned in the end is defined, and nothing else.
+name hides one; every name that is mentioned in the end is defined, and no other.
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ class File:
         return "\n\n".join([*imports, *self._wanted(), *rest])
 
     def _wanted(self) -> list[str]:
-        """Return the comment on what the file needs and cannot import."""
+        """Return the comment on operators that the file needs and cannot import."""
         wanted = [
             f"# {kept}: {place}"
             for op, kept in self.given.items()

@@ -1,6 +1,6 @@
 """Programs in a form that Python can say, with the same values and effects.
 
-What Python has no words for is put in others before it is printed:
+Constructs that Python lacks are replaced before the program is printed:
 
 * a match that need not be complete ends in a case that stops the program;
 * cases behind one that takes all are left out, and so are guards that are known;
@@ -247,7 +247,7 @@ def _in_tail(body: Expr) -> Expr:
 
 
 def _guard(pattern: Pattern, guard: Expr) -> tuple[Binding, Expr]:
-    """Return a guard as a function of what it uses of its pattern, and its call."""
+    """Return a guard as a function of the variables it uses of its pattern, and its call."""
     used = set(free_vars(guard))
     given = [v for v in pattern_vars(pattern) if v in used]
     params = {v: replace(v) for v in given}

@@ -1,4 +1,4 @@
-"""Entries around a translated function: what a script passes, derives or differentiates.
+"""Entries around a translated function: functions that a script passes, derives or differentiates.
 
 A program's entry is the function itself, or one that is put around it: with the relay functions in
 place that a script passes, at the types that type parameters stand for, or with transforms over it.

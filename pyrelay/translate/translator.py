@@ -98,7 +98,7 @@ class Translation:
     data: Mapping[str, DataType]
     """The users' data types, by their names in the module."""
     numbers: FunctionNumbers
-    """Where numbers are Python's own in what the definition takes and gives."""
+    """Where numbers are Python's own in the parameters and the result of the definition."""
     head: Span
     """Where the definition begins."""
 

@@ -27,8 +27,8 @@ def has_placeholder(function: Function) -> bool:
 
 
 def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Extent]:
-    """Return the places of what is computed from placeholders, from parameters without a type, or
-    from global functions of which nothing is known."""
+    """Return the places of values that are computed from placeholders, from parameters without a
+    type, or from global functions of which nothing is known."""
     nodes = list(post_order(function))
     pending: list[Expr] = [n for n in nodes if _is_source(n, unknown)]
     pending += (p for p in function.params if is_open(p.ty))

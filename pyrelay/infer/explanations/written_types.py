@@ -1,9 +1,9 @@
 """Types as a text or a document may write them, and Python cannot: those that mean nothing here.
 
 A function of the module is used at another instance by each of its calls, a local one by each of
-its copies. What is passed in, stored or given back is one function of one type, so `fn [A](A) -> A`
-(rank 2) is refused where it is written as the type of such a value. So is a size where a data type
-takes a type, and a type where it takes a size.
+its copies. A value that is passed in, stored or returned is one function of one type, so `fn [A](A)
+-> A` (rank 2) is refused where it is written as the type of such a value. So is a size where a data
+type takes a type, and a type where it takes a size.
 """
 
 from __future__ import annotations

@@ -111,7 +111,8 @@ def _empty(ty: Type, solver: Solver) -> int | str | None:
 
 
 def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
-    """Read what is assigned to several names: a tuple, a list, or a tensor of known first size."""
+    """Read a value that is assigned to several names: a tuple, a list, or a tensor of known first
+    size."""
     count = bind_attrs(call.op, call.call.attrs)["count"]
     ty = solver.awaited(call.types[0])
     at = ReadCall(call, solver)

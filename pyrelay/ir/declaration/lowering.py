@@ -50,7 +50,7 @@ class Scatter:
     order values are added at one place is open, so sums of floats may differ in the last bits.
 
     With `in_place` there is no result: values are added in the storage of `base`. Values that are
-    not added replace what is there; those of one place are equal.
+    not added replace the old ones; those of one place are equal.
     """
 
     base: int | None
@@ -103,7 +103,7 @@ class Reduction:
 @final
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Another way to do on a CPU what a body does, faster at some sizes and slower at others.
+    """An alternative to a body on a CPU, faster at some sizes and slower at others.
 
     `body` is called as the body that it stands in for, and gives the same values but for rounding,
     contiguous. `fits(types, attributes)` is whether it applies to operands of these types.

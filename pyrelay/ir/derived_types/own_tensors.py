@@ -22,8 +22,8 @@ def own_tensors(adts: Mapping[str, AdtDef], name: str) -> bool:
 
 
 def with_type_parameters(adts: Mapping[str, AdtDef], name: str) -> str:
-    """Return how to declare a data type, or the one inside it, so that its type shows what it
-    holds."""
+    """Return how to declare a data type, or the one inside it, so that its type shows its
+    content."""
     for definition in _inside(adts, name):
         made = [_generic(c, _fields(c)) for c in definition.constructors if _fields(c)]
         if made:

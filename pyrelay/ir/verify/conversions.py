@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..module import Module
 
 _SAYING: Final = frozenset({"dtype", "fill_value"})
-"""The attributes of operators that convert what they take."""
+"""The attributes of operators that convert their operands."""
 
 
 def verify_conversions(before: Module, after: Module) -> None:

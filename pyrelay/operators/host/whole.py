@@ -44,7 +44,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _parts(value: Any) -> Any:
-    """Return the names or places of the parts of a value, None for what has none."""
+    """Return the names or places of the parts of a value, None for a value without parts."""
     if isinstance(value, tuple):
         return range(len(value))
     fields = getattr(type(value), "__dataclass_fields__", None)

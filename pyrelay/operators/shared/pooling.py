@@ -170,7 +170,7 @@ def to_largest(
     dilation: _Pair,
     ceil_mode: bool,
 ) -> Any:
-    """Return the sum of what the windows have whose largest element this is."""
+    """Return the sum over the windows whose largest element this is."""
     reach = tuple((kernel[d] - 1) * dilation[d] + 1 for d in range(2))
     steps = stride or kernel
     if not _is_small((-(-reach[0] // steps[0]), -(-reach[1] // steps[1]))):

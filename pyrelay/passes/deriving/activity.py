@@ -336,7 +336,7 @@ class Useful:
         return True
 
     def _cell(self, expr: RefCreate | RefRead | RefWrite, mask: int) -> None:
-        """Note what is read from cells; what is put into those that are read is useful."""
+        """Record the cells that are read; values written to these are useful."""
         touched = self._activity.cell_use.touched(expr)
         assert touched is not None
         if isinstance(expr, RefRead):

@@ -31,7 +31,8 @@ class Makers:
 
 @final
 class Workspace:
-    """The store of a module, with what is known and generated of its types and functions."""
+    """The store of a module, with the facts about its types and functions, and the code generated
+    for them."""
 
     def __init__(self, store: Store) -> None:
         self.store: Final = store

@@ -67,7 +67,7 @@ class _Descent:
     spare: frozenset[Expr]
 
     def take_part(self, aliasing: RefAliasing) -> None:
-        """Note what the descent reads when the write is made, and lose what must not be among
+        """Record what the descent reads at the write, and lose the values that must not be among
         it."""
         for step in self.steps:
             aliasing.lost.update(aliasing.by(step.grad))

@@ -88,7 +88,7 @@ class _Line:
         self._read(self._end)
 
     def _is_of_weights(self, binding: Binding) -> bool:
-        """Note what a binding is, if it depends on weights alone; return whether it does."""
+        """Record a binding that depends on weights alone; return whether it does."""
         var, value = binding.var, binding.value
         match value:
             case TupleGet(source, index) if source in self._paths:

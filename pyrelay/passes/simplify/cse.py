@@ -67,7 +67,7 @@ class _Share(Rewriter):
         self._known: Final[dict[_Key, Var]] = {}
 
     def body(self, expr: Expr) -> Steps[Expr]:
-        """Return a body of its own scope: what is computed in it is forgotten after it."""
+        """Return a body of its own scope: values computed in it are forgotten after it."""
         count = len(self._known)
         result = yield super().body(expr)
         while len(self._known) > count:

@@ -146,7 +146,7 @@ class _Walk:
         return self._effects.of(value) is not Effect.NONE
 
     def _keep(self, expr: Expr) -> Steps[Expr]:
-        """Note what a node that stays uses; return it with its branches cleaned."""
+        """Record the uses of a node that stays; return it with its branches cleaned."""
         self._shows.need(needed(expr))
         match expr:
             case Function(body=body):

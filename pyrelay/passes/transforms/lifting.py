@@ -1,6 +1,6 @@
-"""Local functions as global ones: what a transform of a local function differentiates.
+"""Local functions as global ones: the functions that transforms of local ones differentiate.
 
-The lifted function takes what the local one captures as leading parameters. Local functions that
+The lifted function takes the captures of the local one as leading parameters. Local functions that
 it mentions come with it, as copies in a `rec` block. A call of an expanded transform becomes a
 direct call; where the transform is used as a value, a local function stands for it.
 """
@@ -113,7 +113,7 @@ class Lifter:
         )
 
     def resolve(self, function: Expr, ty: Type) -> KnownFunction:
-        """Return the global function behind what a transform takes. Raises NotLocal."""
+        """Return the global function behind the operand of a transform. Raises NotLocal."""
         function = self._aliased(function)
         if isinstance(function, GlobalVar):
             return self._global(function, ty)

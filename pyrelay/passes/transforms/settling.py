@@ -1,7 +1,7 @@
 """From functions with a derivative of their own to ruled functions.
 
-The function and its rules may be any functions whose code is at hand. What they capture becomes
-leading parameters of all of them.
+The function and its rules may be any functions whose code is at hand. Their captures become leading
+parameters of all of them.
 """
 
 from __future__ import annotations

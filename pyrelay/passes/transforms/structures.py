@@ -86,7 +86,7 @@ class StructureMap:
                 return (builder.unit() if self._target is None else value), state
 
     def made(self, ty: Type) -> Type:
-        """Return the type of what is made of a value."""
+        """Return the type of the structure made of a value."""
         return UNIT if self._target is None else replaced(ty, self._target, self._store.adts)
 
     def written(self) -> Iterator[Binding]:

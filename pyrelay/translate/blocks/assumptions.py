@@ -167,8 +167,8 @@ def _class_made(cx: Context, value: ast.expr) -> type | None:
 
 
 def know(cx: Context, facts: Facts, place: ast.expr, code: BlockBuilder) -> None:
-    """Let what is known of classes hold from here on. The fields of a name whose attributes are
-    read become variables, if its class is known."""
+    """Let facts about classes hold from here on. The fields of a name whose attributes are read
+    become variables, if its class is known."""
     for path in sorted(facts, key=len):
         node = node_of(path, place)
         note_not(cx, node, facts[path])

@@ -209,7 +209,7 @@ def _or(
 def _of_parts(
     pattern: Pattern, parts: Sequence[Alternative], found: DataConstructor | None = None
 ) -> Alternative:
-    """Return a pattern with what the patterns inside it bind and know."""
+    """Return a pattern with the bindings and facts of the patterns inside it."""
     names = {name: var for part in parts for name, var in part.names.items()}
     classes = {name: known for part in parts for name, known in part.classes.items()}
     refused = tuple(name for part in parts for name in part.refused)

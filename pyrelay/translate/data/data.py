@@ -6,8 +6,8 @@ A type parameter that stands in a shape is a dim. A `Dim` in a field that is no 
 each value: the definition does not quantify it, every match opens it anew and every construction
 chooses it.
 
-`DataTypes` holds the data types of one program. What the rest of translation asks of it: the
-constructor that a class is, and the type that an annotation names.
+`DataTypes` holds the data types of one program. The rest of translation asks it for the constructor
+of a class, and for the type that an annotation names.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _of_prelude(cls: type) -> DataConstructor:
 
 
 def _any_field(name: str) -> Field:
-    """Return a field of a class whose annotations do not say what it holds."""
+    """Return a field of a class whose annotations do not give it a type."""
     return Field(name, Any, MISSING, keyword_only=False)
 
 

@@ -195,8 +195,8 @@ class _Use:
 
 
 def _named(cx: Context, node: ast.expr, value: Expr) -> ast.Name:
-    """Return a name that stands for a value which is translated already. What is known of the value
-    stays known, and a name that the text has stays that name."""
+    """Return a name that stands for a value which is translated already. Facts about the value
+    stay, and a name of the text stays that name."""
     known = entry_of(cx, node)
     entry = Bound(atom=value) if known is None else replace(known, atom=value)
     if not isinstance(node, ast.Name) or node.id in cx.grown or not known or not known.atom:

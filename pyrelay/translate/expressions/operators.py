@@ -227,7 +227,7 @@ class _Site:
     def _supplied(
         self, attrs: Mapping[str, Any]
     ) -> tuple[dict[str, Expr], list[Binding], list[Expr]]:
-        """Return the hidden operands, what is bound before the call, and the cells of buffers."""
+        """Return the hidden operands, the bindings before the call, and the cells of buffers."""
         found: dict[str, Expr] = {}
         before: list[Binding] = []
         cells: list[Expr] = []

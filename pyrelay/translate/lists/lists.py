@@ -100,7 +100,7 @@ def _search(
     *,
     stops_at: bool,
 ) -> Steps[Expr]:
-    """Return whether what the loops from here on find is true: of any, or of all."""
+    """Return whether the elements found by the loops from here on are true: of any, or of all."""
     if not generators:
         return (yield condition(cx, node.elt))
     first, *rest = generators

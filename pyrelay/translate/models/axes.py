@@ -25,7 +25,7 @@ FORM: Final = "vmap(f, in_axes=0, out_axes=0)"
 
 
 def batching(cx: Context, bound: dict[str, ast.expr]) -> Batching:
-    """Return the options that a call writes; what is no axis is reported."""
+    """Return the options that a call writes; other values are reported."""
     found = {n: _axes(cx, n, bound[n]) for n in ("in_axes", "out_axes") if n in bound}
     return Batching(**found)
 

@@ -114,7 +114,7 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
 
 
 def _function_value(cx: Context, function: Expr) -> Expr:
-    """Return what is transformed as a function: a constructor is one of its fields."""
+    """Return the operand of a transform as a function: a constructor is one of its fields."""
     if not isinstance(function, Constructor) or function.adt not in cx.program.adts:
         return function
     fields = cx.program.adts[function.adt].constructor(function.name).fields

@@ -118,7 +118,7 @@ class _Body:
         self._distinct = True
 
     def _taken(self) -> Iterable[str]:
-        """Return the parameters that may take what the question is about."""
+        """Return the parameters that may take the value in question."""
         names = parameters_of(self._unit.node)
         if self._unit.node is not self._whole or not self.lists:
             return names
@@ -161,7 +161,7 @@ class _Body:
         return CallSharing(_without_locals(result), _without_locals(self._stored), self._distinct)
 
     def _may_give(self) -> bool:
-        """Return whether the result may be what the question is about."""
+        """Return whether the result may be the value in question."""
         is_whole = self._unit.node is self._whole
         signature = self._program.signature(self._unit.definition)
         result = signature.result if is_whole and self.lists else None

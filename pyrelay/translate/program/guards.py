@@ -1,4 +1,4 @@
-"""Checking, before every call, that the names a program captured still mean what they did."""
+"""Checking, before every call, that the names a program captured still have their meaning."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Definitions: the Python functions that programs are made of.
 
-A decorated function carries its `Definition` in the attribute `__relay__`; what a script makes of
-it with `relay.grad` carries a `DerivedFunction`. Both are compared by identity and read nothing
-until they are asked: names are resolved when a program is translated, not when it is written.
+A decorated function carries its `Definition` in the attribute `__relay__`; a function that a script
+derives from it with `relay.grad` carries a `DerivedFunction`. Both are compared by identity and
+read nothing until they are asked: names are resolved when a program is translated, not when it is
+written.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ DEFAULT_POLICY: Final = {Rule.CHECKPOINT: None, Rule.AUTOCAST: NARROW[0]}
 
 
 def policy_names(rule: Rule, value: object) -> tuple[str, ...] | None:
-    """Return the policy of a transform as names; None for what is no policy."""
+    """Return the policy of a transform as names; None for any other value."""
     if rule is Rule.AUTOCAST:
         return (value,) if isinstance(value, str) and value in NARROW else None
     names = () if value is None else value if isinstance(value, tuple | list) else (value,)
@@ -372,7 +373,7 @@ def _defines(around: CodeType, code: CodeType) -> bool:
 
 
 def _annotation_words(node: ast.FunctionDef) -> frozenset[str]:
-    """Return the names in the annotations of a function and of what is inside it."""
+    """Return the names in the annotations of a function and of the functions inside it."""
     found: set[str] = set()
     for part in ast.walk(node):
         for field in ("annotation", "returns"):

@@ -45,7 +45,7 @@ FRESH: Final[Sharing] = frozenset()
 
 class CallSharing(NamedTuple):
     """The aliases between a call and the parameters and captured names of a function: its result,
-    and what it stores in cells; and whether the parts of the result share nothing with each
+    and the values it stores in cells; and whether the parts of the result share nothing with each
     other."""
 
     result: Sharing = FRESH
@@ -161,7 +161,7 @@ def _all(names: Names, nodes: Iterable[ast.expr]) -> Steps[Sharing]:
 
 
 class _Comprehension:
-    """Names inside of a comprehension, whose targets are elements of what it runs over."""
+    """Names inside of a comprehension, whose targets are elements of its iterables."""
 
     def __init__(self, around: Names) -> None:
         self._around: Final = around
@@ -209,7 +209,7 @@ def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
 
 def _library_call(names: Names, node: ast.Call, found: LibraryFunction) -> Steps[Sharing]:
     """Return the sharing of a call of a function of the prelude. One that makes data copies the
-    data it takes; any other may give back what it takes."""
+    data it takes; any other may return an argument."""
     function = library().functions[found.name]
     if not isinstance(function.result, AdtType):
         return anything((yield _all(names, arguments_of(node))))

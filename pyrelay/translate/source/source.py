@@ -251,7 +251,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _same_code(
     running: CodeType, written: CodeType, node: ast.FunctionDef | ast.AsyncFunctionDef
 ) -> bool:
-    """Return whether the code that runs is what the text compiles to."""
+    """Return whether the code that runs is compiled from the text."""
     if _signature(running) != _signature(written):
         return False
     if any(isinstance(s, ast.Assert) for s in all_statements(node.body)):

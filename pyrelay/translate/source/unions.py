@@ -112,7 +112,7 @@ def names_data(value: object) -> bool:
 
 
 def members_of(value: Any, evaluate: Evaluate | None = None) -> tuple[Any, ...] | None:
-    """Return the members of a union, None of them left out; None for what is no union."""
+    """Return the members of a union, None of them left out; None for any other value."""
     if is_named_alias(value):
         value = value.__value__
     if typing.get_origin(value) not in (typing.Union, types.UnionType):
@@ -136,7 +136,8 @@ def member_of(value: Any) -> Member | None:
 
 
 def homes(cls: type, seen: Namespace) -> tuple[Namespace, ...]:
-    """Return where the union of a class is looked for; `seen` is what the mention sees."""
+    """Return where the union of a class is looked for; `seen` are the names in scope at the
+    mention."""
     module = sys.modules.get(cls.__module__)
     return (seen,) if module is None else (vars(module), seen)
 

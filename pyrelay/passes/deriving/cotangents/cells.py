@@ -1,11 +1,11 @@
 """Cells under differentiation: which of them a gradient flows through, and their shadows.
 
 A cell is *active* if something varied is put into it and a useful value is read from it. Cells are
-told apart by the types of their contents, sizes aside. While a backward function runs, an active
+distinguished by the types of their contents, sizes aside. While a backward function runs, an active
 cell has a shadow, a cell that holds the cotangent of its content: the reverse of a read adds to it;
-the reverse of a write takes what it holds, for the value that was written, and leaves zero, since
-what the cell held before does not matter. The cell itself is left alone. Each run has shadows of
-its own, so what a cell held before the function was called is a constant.
+the reverse of a write takes its content, for the value that was written, and leaves zero, since the
+earlier content does not matter. The cell itself is left alone. Each run has shadows of its own, so
+the content of a cell before the function was called is a constant.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Shadows:
         return AdtType(self._box.name, (content,)), self._box.constructors[0].name
 
     def of(self, builder: Builder, run: Expr, cell: Expr) -> tuple[Value, AdtType]:
-        """Return the shadow of a cell in a run, and the type of what it holds."""
+        """Return the shadow of a cell in a run, and the type of its content."""
         ty = type_of(cell)
         assert isinstance(ty, RefType)
         box, _ = self.boxed(ty.value, builder.span)
