@@ -173,12 +173,7 @@ class _Deferral:
         assert isinstance(ty, TupleType)
         fields = list(ty.fields)
         for place in {path[0] for path in accumulators}:
-            inside = {
-                path[1:]: accumulator
-                for path, accumulator in accumulators.items()
-                if path[0] == place
-            }
-            fields[place] = self.type(fields[place], inside)
+            fields[place] = self.type(fields[place], _inside(accumulators, place))
         return TupleType(tuple(fields))
 
     # Inside of the group.
@@ -301,12 +296,7 @@ class _Entrance(Rewriter):
             assert isinstance(ty, TupleType)
             fields: list[Value] = []
             for place, part in enumerate(ty.fields):
-                inside = {
-                    path[1:]: accumulator
-                    for path, accumulator in accumulators.items()
-                    if path[0] == place
-                }
-                fields.append(summed(value[place], part, inside))
+                fields.append(summed(value[place], part, _inside(accumulators, place)))
             return builder.tuple(fields)
 
         return summed(given, type_of(call), accumulators)
@@ -337,6 +327,11 @@ class _Entrance(Rewriter):
             )
             found[accumulator] = total if is_zero else terms.builder.value(start) + total
         return found
+
+
+def _inside(accumulators: Mapping[Path, Accumulator], place: int) -> Mapping[Path, Accumulator]:
+    """Return the accumulators in one field of a tuple, by their paths in it."""
+    return {path[1:]: a for path, a in accumulators.items() if path[0] == place}
 
 
 def _or_nothing(dim: Dim, shown_here: AbstractSet[Dim]) -> Dim:

@@ -172,9 +172,8 @@ def active_cells(space: Workspace, name: str, varied: int, useful: int) -> Steps
     return read
 
 
-@final
-class Varied:
-    """One walk forwards over a function."""
+class _Walk:
+    """One walk over a function, which finds the masks of its variables."""
 
     def __init__(
         self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: MaskFlow
@@ -184,6 +183,11 @@ class Varied:
         self._leaves: Final = leaves
         self._flow: Final = flow
         self.masks: Final[Masks] = {}
+
+
+@final
+class Varied(_Walk):
+    """One walk forwards over a function."""
 
     def body(self, body: Body) -> Steps[int]:
         """Mark every variable of a body; return the mask of its result."""
@@ -277,18 +281,14 @@ class Varied:
 
 
 @final
-class Useful:
+class Useful(_Walk):
     """One walk backwards over a function."""
 
     def __init__(
         self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: MaskFlow
     ) -> None:
-        self._activity: Final = activity
-        self._group: Final = frozenset(graph.group(name))
-        self._leaves: Final = leaves
-        self._flow: Final = flow
+        super().__init__(activity, graph, leaves, name, flow)
         self._touching: Final = activity.cell_use.touching(graph.source(name), activity.read_cells)
-        self.masks: Final[Masks] = {}
 
     def use(self, expr: Expr, mask: int) -> None:
         """Mark leaves of an atom."""
