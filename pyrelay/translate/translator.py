@@ -83,8 +83,8 @@ class Translation:
     the one implicit model. `exports` gives the model of each data type of exported values. The
     translation is right while all `guards` hold.
 
-    `optimizers` says what updates explicit models, by parameter. The learning rates in `rates`, of
-    optimisers by the parameter they are passed for, are part of the program.
+    `optimizers` has the optimisers that update explicit models, by parameter. The learning rates in
+    `rates`, of optimisers by the parameter they are passed for, are part of the program.
     """
 
     module: Module
@@ -113,14 +113,13 @@ def translate(
 ) -> Translation:
     """Return the program of a function for its static arguments and for the models it gets.
 
-    Among the static arguments may be relay functions, for parameters that are functions.
-    `implicit` says which instances the model definitions mean that the program mentions (for an
-    entry that is a model: which instance it is itself), `models` what is passed for the parameters
-    that are models, in order. Both may be left out: the models are then as their mentions and
-    annotations say, in evaluation mode. The captured numbers at the places in `varying` are read
-    by each run. `types` says what type parameters of the entry stand for, where the program is for
-    these types alone. Raises CheckError with all mistakes that translation can
-    find, as an `TranslationError` where there may be others.
+    Among the static arguments may be relay functions, for parameters that are functions. `implicit`
+    has the instances of the model definitions that the program mentions (for an entry that is a
+    model, its own), `models` the arguments for parameters that are models, in order. Without them
+    the models are as their mentions and annotations say, in evaluation mode. The captured numbers
+    at the places in `varying` are read by each run. `types` binds the type parameters of the entry,
+    where the program is for these types alone. Raises CheckError with all mistakes that translation
+    can find, as a `TranslationError` where there may be others.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
     plain: dict[str, StaticValue] = {}

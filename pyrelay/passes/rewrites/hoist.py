@@ -60,8 +60,8 @@ from .rows import Hoisted, hoisted
 
 
 def hoist(module: Module, entry: str | None = None, opaque: Opaque = nothing_opaque) -> Module:
-    """Return the module, in A-normal form, with what rounds of loops share computed before the
-    loops; calls of operators that are `opaque` stay, and `entry` keeps its type."""
+    """Return the module, in A-normal form, with the values that rounds of loops share computed
+    before the loops; calls of operators that are `opaque` stay, and `entry` keeps its type."""
     before = module
     module = module.map_functions(lambda function: _in_function(before, function, opaque))
     for group in call_graph(module).groups:
@@ -73,7 +73,7 @@ def hoist(module: Module, entry: str | None = None, opaque: Opaque = nothing_opa
 @final
 @dataclass(frozen=True, slots=True)
 class Hoist(Pass):
-    """Compute what rounds of loops share, or compute from rows alone, before the loops."""
+    """Compute values that rounds of loops share, or that depend on rows alone, before the loops."""
 
     name: ClassVar = "hoist"
     needs: ClassVar = Stage.ANF
@@ -86,8 +86,8 @@ class Hoist(Pass):
 def _body_of(
     loop: Loop, found: Hoisted, callee: Expr, type_args: tuple[Type | Dim, ...] | None = None
 ) -> Expr:
-    """Return the body of a loop with what it reads of what is computed before it; as `callee` it
-    passes on what it takes more of, its counter one higher."""
+    """Return the body of a loop that reads the hoisted values; its calls of itself, of `callee`
+    then, pass on its new arguments, the counter one higher."""
     builder = Builder(loop.function.span)
     more = found.params
     if found.counter is not None:

@@ -67,8 +67,8 @@ class _Descent:
     spare: frozenset[Expr]
 
     def take_part(self, aliasing: RefAliasing) -> None:
-        """Record what the descent reads at the write, and lose the values that must not be among
-        it."""
+        """Record that the parameters are stored to at the write; a gradient must not be among
+        them."""
         for step in self.steps:
             aliasing.lost.update(aliasing.by(step.grad))
             aliasing.use_at(step.param, aliasing.place[self.write])

@@ -133,7 +133,8 @@ def _left_out(cx: Context, node: ast.Call) -> tuple[Expr, ...]:
 
 
 def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
-    """Return the function that `relay.grad(f)` and its kind are of; None for anything else."""
+    """Return the function that a transform such as `relay.grad(f)` takes; None for any other
+    call."""
     intrinsic = called_meaning(cx, node)
     if not isinstance(node, ast.Call) or intrinsic not in RULES or not node.args:
         return None
@@ -141,7 +142,7 @@ def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
 
 
 def _callee(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate the callee; what differentiates a function hears of the arguments, too."""
+    """Translate the callee; a transform of a function sees the arguments, too."""
     made = node.func
     intrinsic = called_meaning(cx, made)
     if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:
@@ -260,7 +261,7 @@ _INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] 
 
 
 def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
-    """Translate a call of a Python object that says nothing to the compiler."""
+    """Translate a call of a Python object that has no meaning to the compiler."""
     for known, handler in CALLS.items():
         if function is known:
             return (yield handler(cx, node))

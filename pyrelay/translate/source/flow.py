@@ -94,8 +94,8 @@ def analyse(body: Sequence[ast.stmt], static_test: StaticTest) -> Flow:
 
 
 def _note_inside(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) -> None:
-    """Note what each branch and loop does by itself, those inside first, so that a long chain of
-    branches costs no more than its text."""
+    """Record how control leaves each branch and loop by itself, those inside first, so that a long
+    chain of branches costs no more than its text."""
     for stmt in reversed(list(statements_in(body))):
         if isinstance(stmt, Compound):
             inside = [s for body in bodies(stmt) for s in body]
@@ -313,7 +313,8 @@ def leaves(stmt: ast.stmt) -> bool:
 
 
 def is_never(stmt: ast.stmt) -> bool:
-    """Return whether a statement says that control never comes to it: a call of `assert_never`."""
+    """Return whether a statement asserts that control never reaches it: a call of
+    `assert_never`."""
     match stmt:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name == "assert_never"
