@@ -39,7 +39,7 @@ from ...operators.primitive.compare import equal, less, not_equal
 from ...operators.primitive.index import index
 from ...prelude.library import LIST, element_of
 from ..operators import OperatorCall, Reading
-from .membership import first_position, occurrences
+from .membership import counted
 from .sites import ReadCall
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 def found_in_list(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
     """Read `xs.index(x)` and `xs.count(x)`."""
     at = ReadCall(call, solver)
-    pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
-    look = first_position if call.op is index_of else occurrences
-    return Reading(at.operands, look(pair, types, solver, adts, at.span))
+    is_index = call.op is index_of
+    name = "index" if is_index else "count"
+    return Reading(at.operands, counted(at, adts, name, stops=is_index))
 
 
 def multiplied(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:

@@ -7,84 +7,52 @@ from typing import TYPE_CHECKING, final
 
 from ...dataclass import dataclass
 from ...diagnostics.source import Construct, Span
-from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
-from ...ir.op import Clash, Stuck
-from ...ir.types import BOOL, INT, AdtType, StrType, TupleType, Type, TypeHole, show
+from ...ir.op import Clash
+from ...ir.types import BOOL, INT, StrType, TupleType, Type, show
 from ...operators.host.failing import fail
 from ...operators.host.text import contains_text
 from ...operators.primitive.arithmetic import add
-from ...prelude.library import LIST, element_of
+from ...prelude.library import element_of
 from .equality import compared
-from .sites import split
+from .sites import ReadCall, split
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
     from ..solver import Solver
 
 
-def membership(
-    pair: tuple[Expr, Expr],
-    types: tuple[Type, Type],
-    solver: Solver,
-    adts: Mapping[str, AdtDef],
-    span: Span,
-) -> Expr:
-    """Return whether the second of two atoms has an element equal to the first. Raises Stuck while
-    a type is not known, and Clash."""
-    ty = solver.shallow(types[1])
-    search = _Search(pair[0], types[0], solver, adts, span)
+def membership(at: ReadCall, adts: Mapping[str, AdtDef]) -> Expr:
+    """Return whether the second operand of a call has an element equal to the first. Raises Stuck
+    while a type is not known, and Clash."""
+    search = _Search(at.operand(0), at.types[0], at.solver, adts, at.span)
+    items, ty = at.operand(1), at.solver.known(at.types[1])
     match ty:
-        case TypeHole():
-            raise Stuck(ty)
         case StrType():
-            return Call(contains_text, pair, span=span)
+            return at.call(contains_text, search.value, items)
         case TupleType(fields):
-            return search.in_tuple(pair[1], fields)
-        case AdtType(name, (element,)) if name == LIST and not isinstance(element, Dim):
-            return search.in_list(pair[1], ty, element)
+            return search.in_tuple(items, fields)
+        case _ if (element := element_of(ty)) is not None:
+            return search.in_list(items, ty, element)
         case _:
             raise Clash(
                 "`in` searches lists, tuples and strings",
-                labels={1: f"this is {show(solver.resolve(ty))}"},
+                labels={1: f"this is {show(at.solver.resolve(ty))}"},
                 help="of a tensor: `bool(relay.any(xs == x))`",
             )
 
 
-def first_position(
-    pair: tuple[Expr, Expr],
-    types: tuple[Type, Type],
-    solver: Solver,
-    adts: Mapping[str, AdtDef],
-    span: Span,
-) -> Expr:
-    """Return the place of the first element of a list, the first of two atoms, that is equal to
-    the second; the program stops where there is none. Raises Stuck and Clash."""
-    element = _element_of(types[0], solver, "index")
-    search = _Search(pair[1], types[1], solver, adts, span)
-    return search.counted(pair[0], types[0], element, stops=True)
-
-
-def occurrences(
-    pair: tuple[Expr, Expr],
-    types: tuple[Type, Type],
-    solver: Solver,
-    adts: Mapping[str, AdtDef],
-    span: Span,
-) -> Expr:
-    """Return how many elements of a list, the first of two atoms, are equal to the second. Raises
+def counted(at: ReadCall, adts: Mapping[str, AdtDef], name: str, *, stops: bool) -> Expr:
+    """Return how many elements of a list, the first operand of a call, are equal to the second; if
+    it `stops`, how many come before the first of them, without which the program fails. Raises
     Stuck and Clash."""
-    element = _element_of(types[0], solver, "count")
-    search = _Search(pair[1], types[1], solver, adts, span)
-    return search.counted(pair[0], types[0], element, stops=False)
-
-
-def _element_of(ty: Type, solver: Solver, name: str) -> Type:
-    element = element_of(solver.known(ty))
+    items, ty = at.operand(0), at.types[0]
+    element = element_of(at.solver.known(ty))
     if element is None:
-        shown = show(solver.resolve(ty))
+        shown = show(at.solver.resolve(ty))
         raise Clash(f"`{name}` is a method of lists", labels={0: f"this is {shown}"})
-    return element
+    search = _Search(at.operand(1), at.types[1], at.solver, adts, at.span)
+    return search.counted(items, ty, element, stops=stops)
 
 
 @final

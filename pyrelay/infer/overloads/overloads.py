@@ -156,8 +156,7 @@ def _chosen(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Read
 
 def _contains(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
     at = ReadCall(call, solver)
-    pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
-    return Reading(at.operands, membership(pair, types, solver, adts, at.span))
+    return Reading(at.operands, membership(at, adts))
 
 
 def _filled(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:
