@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import ClassVar, Final, final
 
 from ...analysis.dim_availability import dims_in_attrs, needed, shown
+from ...analysis.solved_sizes import with_solved_sizes
 from ...dataclass import dataclass
 from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
@@ -66,7 +67,9 @@ def outline(module: Module) -> Module:
         else _Outline(module, function, kernels, regions, effects).walked(function)
         for name, function in module.functions.items()
     }
-    made = with_flavours(module.with_functions({**functions, **regions.functions}))
+    made = module.with_functions({**functions, **regions.functions})
+    # Kernels and regions ask for each part of a size that the code around them shows as a whole.
+    made = with_flavours(with_solved_sizes(made))
     taken = {name: made.functions[name] for name in regions.functions}
     return with_outlined(made, replace(outlined, functions=taken))
 

@@ -36,10 +36,16 @@ class Loop:
 @final
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A term that the loop `made` stores at the places of `store`, and later ones load."""
+    """A term that the loop `made` stores at the places of `store`, and later ones load: up to the
+    loop `last`, which stores the output there."""
 
     made: int
+    last: int
     store: Store
+
+    def is_loaded_in(self, number: int) -> bool:
+        """Return whether the term lies there in a loop that did not make it."""
+        return self.made < number <= self.last
 
 
 def loops_of(plan: RowPlan) -> tuple[Loop, ...]:
@@ -55,12 +61,13 @@ def loops_of(plan: RowPlan) -> tuple[Loop, ...]:
 
 def kept_of(terms: Terms, loops: Sequence[Loop], moves: Callable[[Term], bool]) -> tuple[Kept, ...]:
     """Return functions of elements that several loops need, with where the first keeps them: each
-    output has room for one, until it is stored itself. `moves` returns whether a term is one of
-    elements."""
+    output has room for one, until it is stored itself, those of the last loops first. `moves`
+    returns whether a term is one of elements."""
     needed = [frozenset(filter(is_function, terms.needed(loop.roots))) for loop in loops]
     found: list[Kept] = []
     taken: set[Term] = set()
-    for place, output in ((n, s.store) for n, loop in enumerate(loops) for s in loop.stored):
+    outputs = [(n, s.store) for n, loop in enumerate(loops) for s in loop.stored]
+    for place, output in sorted(outputs, key=lambda found: -found[0]):
         if output.target.overwrites is not None or not is_float(output.target.dtype):
             continue
         shared = [
@@ -73,5 +80,5 @@ def kept_of(terms: Terms, loops: Sequence[Loop], moves: Callable[[Term], bool]) 
             continue
         _, first, term = max(shared, key=lambda s: (s[0], -s[1], s[2].number))
         taken.add(term)
-        found.append(Kept(first, Store(output.target, output.name, output.at, term)))
+        found.append(Kept(first, place, Store(output.target, output.name, output.at, term)))
     return tuple(found)

@@ -294,7 +294,7 @@ class _Pass:
         """Write what a loop does for each place of a row."""
         needed = self._kernel.terms.needed(loop.roots)
         for place in kept:
-            if place.made < number and place.store.term in needed:
+            if place.is_loaded_in(number) and place.store.term in needed:
                 inner.reload(place.store)
         for reduction in loop.reductions:
             self._step(inner, reduction)

@@ -173,7 +173,8 @@ def test_products_are_those_of_torchs_autocast() -> None:
 
     with torch.autocast("cpu", torch.bfloat16):
         wanted = (x @ w).float()
-    torch.testing.assert_close(relay.autocast(product)(x, w), wanted, rtol=0, atol=0)
+    with options(lowering="torch"):  # kernels do not round what they go on to compute with
+        torch.testing.assert_close(relay.autocast(product)(x, w), wanted, rtol=0, atol=0)
 
 
 def test_float64_stays_float64() -> None:

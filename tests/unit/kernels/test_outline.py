@@ -50,6 +50,16 @@ def test_kernels_and_calls_of_torch_are_one_region() -> None:
     assert callees(found, "region.1") == ["kernel.1", "sort", "kernel.2"]
 
 
+def test_parts_of_a_size_that_is_shown_as_a_whole_are_computed_for_kernels() -> None:
+    found = cut(
+        "def @main[A: Dim, B: Dim](%x: Tensor[(A + B,), float32], %y: Tensor[(A,), float32]) {"
+        " let %ones = full(size=(A + B,), fill_value=1.0, dtype=float32); tanh(%ones) * %ones }",
+        torch.randn(5),
+        torch.randn(2),
+    )
+    assert callees(found, "main") == ["solved_size", "size", "size", "kernel.1"]
+
+
 def test_what_the_host_computes_is_outside() -> None:
     found = cut(
         f"def @main[N: Dim]({X}, %k: int64) {{ let %a = sort(exp(%x)).0; let %j = %k * 2i64;"

@@ -150,3 +150,14 @@ def test_pieces_are_the_same_for_any_number_of_threads() -> None:
         torch.set_num_threads(before)
     assert torch.equal(found[0], found[1])
     assert torch.equal(found[0], found[2])
+
+
+def test_what_a_later_loop_needs_lies_in_no_output_that_is_stored_before() -> None:
+    program = """def @both[N: Dim](
+        %x: Tensor[(N, 5), float32], %y: Tensor[(N, 5), float32], %z: Tensor[(N, 5), float32]) {
+        let %e = exp(%x);
+        let %total = sum(%e, dim=(1,), keepdim=True);
+        let %first = %e / %total;
+        let %weight = sum(%first * %y, dim=(1,), keepdim=True);
+        (%first * %z, (%y - %weight) * %e) }"""
+    check(program, *torch.randn(3, 4, 5))
