@@ -29,6 +29,7 @@ from ..primitive.reduce import mean
 from ..shared.operands import on_tensor
 from ..shared.precision import wide_dtype, widened
 from ..shared.reducing import (
+    OVER_DIMS,
     count,
     float_dtype,
     float_reductions,
@@ -254,8 +255,7 @@ norm: Final = Op(
     params=(
         operand("input", promote=True),
         attribute("p", "fro", _order),
-        attribute("dim", None, reduced_dims),
-        attribute("keepdim", False, kinds.flag),
+        *OVER_DIMS,
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     NoGradient,
     Op,
@@ -18,19 +17,19 @@ from ...ir.op import (
     RuleCall,
     Sample,
     TensorSpec,
-    attribute,
     operand,
 )
 from ...ir.rules import axes, axis, drop_axes
 from ...ir.types import AnyDType, DType, TensorType, TupleType, Type, bool_, int64, show
 from ..shared.operands import on_tensor
 from ..shared.reducing import (
+    OVER_DIM,
+    OVER_DIMS,
     float_dtype,
     float_reductions,
     integer_reductions,
     kept,
     reduced_axes,
-    reduced_dims,
     reduced_type,
 )
 from ..shared.samples import filled
@@ -83,11 +82,7 @@ def _extreme(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> 
     return Op(
         name=name,
         doc=doc,
-        params=(
-            operand("input"),
-            attribute("dim", None, reduced_dims),
-            attribute("keepdim", False, kinds.flag),
-        ),
+        params=(operand("input"), *OVER_DIMS),
         type_rule=reduced_type(_chosen_dtype),
         lowering=Reduction(combine, on_tensor(body)),
         grad=_shared_grad,
@@ -163,11 +158,7 @@ def _extreme_pair(*, name: str, doc: str, combine: str, whole: Op, body: Callabl
     return Op(
         name=name,
         doc=doc,
-        params=(
-            operand("input"),
-            attribute("dim", None, kinds.optional(kinds.axis)),
-            attribute("keepdim", False, kinds.flag),
-        ),
+        params=(operand("input"), *OVER_DIM),
         type_rule=_pair_type,
         lowering=Reduction(combine, on_tensor(lowered)),
         grad=_pair_grad,
@@ -206,11 +197,7 @@ def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
     return Op(
         name=name,
         doc=doc,
-        params=(
-            operand("input"),
-            attribute("dim", None, kinds.optional(kinds.axis)),
-            attribute("keepdim", False, kinds.flag),
-        ),
+        params=(operand("input"), *OVER_DIM),
         type_rule=_position_type,
         lowering=Reduction(name, on_tensor(body)),
         grad=NoGradient("a position"),

@@ -25,13 +25,15 @@ from ...ir.op import (
 from ...ir.types import AnyDType, TensorType, Type, bool_, float32, float64, show
 from ..shared.operands import on_tensor
 from ..shared.reducing import (
+    DTYPE,
+    OVER_DIM,
+    OVER_DIMS,
     accumulated_dtype,
     count,
     float_dtype,
     float_reductions,
     integer_reductions,
     kept,
-    reduced_dims,
     reduced_type,
     to_operand,
 )
@@ -74,12 +76,7 @@ def _sum(torch: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 sum_: Final = Op(
     name="sum",
     doc="Sum of elements; 0 for none. Integers and bools are summed as int64.",
-    params=(
-        operand("input"),
-        attribute("dim", None, reduced_dims),
-        attribute("keepdim", False, kinds.flag),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=(operand("input"), *OVER_DIMS, DTYPE),
     type_rule=reduced_type(accumulated_dtype),
     lowering=Reduction("add", on_tensor(_sum)),
     push=Linear(("input",)),
@@ -101,12 +98,7 @@ def _mean(torch: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 mean: Final = Op(
     name="mean",
     doc="Arithmetic mean of elements; integers and bools become float32 first.",
-    params=(
-        operand("input", promote=True),
-        attribute("dim", None, reduced_dims),
-        attribute("keepdim", False, kinds.flag),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=(operand("input", promote=True), *OVER_DIMS, DTYPE),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
     lowering=Reduction("mean", on_tensor(_mean)),
@@ -152,12 +144,7 @@ def _prod_samples() -> Iterable[Sample]:
 prod: Final = Op(
     name="prod",
     doc="Product of elements; 1 for none. Integers and bools are multiplied as int64.",
-    params=(
-        operand("input"),
-        attribute("dim", None, kinds.optional(kinds.axis)),
-        attribute("keepdim", False, kinds.flag),
-        attribute("dtype", None, kinds.optional(kinds.dtype)),
-    ),
+    params=(operand("input"), *OVER_DIM, DTYPE),
     type_rule=reduced_type(accumulated_dtype),
     lowering=Reduction("mul", on_tensor(_prod)),
     grad=_prod_grad,
@@ -170,11 +157,7 @@ def _truth(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> Op
     return Op(
         name=name,
         doc=doc,
-        params=(
-            operand("input"),
-            attribute("dim", None, reduced_dims),
-            attribute("keepdim", False, kinds.flag),
-        ),
+        params=(operand("input"), *OVER_DIMS),
         type_rule=reduced_type(_bool_dtype),
         lowering=Reduction(combine, on_tensor(body)),
         grad=NoGradient("a truth value"),

@@ -7,11 +7,11 @@ a dim of size 1 in place of each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim, product
-from ...ir.op import RuleCall, Sample, TensorSpec, TypeRule
+from ...ir.op import RuleCall, Sample, TensorSpec, TypeRule, attribute
 from ...ir.rules import axes, axis, drop_axes
 from ...ir.types import AnyDType, DType, DTypeKind, TensorType, Type, int64, is_float
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 def reduced_dims(value: Any) -> tuple[int, ...] | None:
     """Return the normal form of a reduction's `dim`: a tuple, or None for all, which `()` means."""
     return None if value is None else kinds.axes(value) or None
+
+
+_KEEPDIM: Final = attribute("keepdim", False, kinds.flag)
+OVER_DIMS: Final = (attribute("dim", None, reduced_dims), _KEEPDIM)
+"""The attributes of reductions over any dims."""
+OVER_DIM: Final = (attribute("dim", None, kinds.optional(kinds.axis)), _KEEPDIM)
+"""The attributes of reductions over one dim, or all."""
+DTYPE: Final = attribute("dtype", None, kinds.optional(kinds.dtype))
+"""The dtype to accumulate in."""
 
 
 def reduced_axes(dims: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
