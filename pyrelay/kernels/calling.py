@@ -79,12 +79,14 @@ class Written:
 @final
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """The address of storage that lives while the group runs, by number."""
+    """The address of storage that lives while the group runs, by number. `way` is the only one of
+    several ways to run the group that needs it; None where all do."""
 
     number: int
     dtype: DType
     shape: tuple[Dim, ...]
     starts_zero: bool = False
+    way: int | None = None
 
 
 @final

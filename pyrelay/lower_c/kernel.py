@@ -9,6 +9,12 @@ from ..ir.dims import Dim
 from ..ir.types import DType
 from ..kernels.calling import Argument
 
+OWN: Final = 0
+"""The way in which a kernel computes its sums of products by its own loops."""
+
+LIBRARY: Final = 1
+"""The way in which a library of matrix products computes them."""
+
 LEAST: Final = 1 << 15
 """Fewer products are not worth the call of a library."""
 
@@ -16,8 +22,7 @@ LEAST: Final = 1 << 15
 @final
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The two ways in which a kernel may compute its sums of products: 0 by its own loops, 1 by a
-    library, which leaves them in the scratch with the numbers `rooms`.
+    """The two ways in which a kernel may compute its sums of products, `OWN` and `LIBRARY`.
 
     `shape` is the size of the batch, the rows and the columns, `summed` how many products each sum
     has, `forms` how their operands lie.
@@ -27,7 +32,6 @@ class Route:
     shape: tuple[Dim, Dim, Dim]
     summed: tuple[Dim, ...]
     forms: tuple[str, ...]
-    rooms: tuple[int, ...]
 
 
 @final

@@ -74,8 +74,3 @@ class RegionText:
     in_arena: tuple[int, ...]
     viewed: Mapping[int, int]
     refused: Mapping[str, str]
-
-    def rooms(self, step: int) -> tuple[int, ...]:
-        """Return the numbers of the scratch that a step needs on one of its routes alone."""
-        routes = (k.route for k in self.kernels[step])
-        return tuple(n for r in routes if r is not None for n in r.rooms)

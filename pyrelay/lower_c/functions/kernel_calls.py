@@ -228,7 +228,7 @@ def kernel_lines(
     for kernel in made:
         hoisted = around.kept(kernel) if kernel.kept else None
         trial = None if kernel.route is None else _trial(kernel, kernel.route, hoisted, around)
-        room = _Room(kernel, {} if hoisted is None else hoisted.rooms, trial, around)
+        room = _Room({} if hoisted is None else hoisted.rooms, trial, around)
         texts = [_argument(a, args, results, room.of, around) for a in kernel.arguments]
         for argument, text in zip(kernel.arguments, texts, strict=True):
             if isinstance(argument, Written | Scratch) and argument.starts_zero:
@@ -246,7 +246,6 @@ class _Room:
     """Where the scratch of a call of a kernel lies: in `kept`, or in room that is made for the
     call, and only for the route that needs it."""
 
-    kernel: Kernel
     kept: Mapping[Scratch, str]
     trial: str | None
     around: Surroundings
@@ -255,10 +254,10 @@ class _Room:
         """Return the name of the room for some scratch."""
         if argument in self.kept:
             return self.kept[argument]
-        route = self.kernel.route
-        by_library = route is not None and argument.number in route.rooms
-        needed = f"{self.trial}.is_measured || {self.trial}.way" if by_library else None
-        return self.around.scratch(argument, needed)
+        if argument.way is None:
+            return self.around.scratch(argument, None)
+        way = f"{self.trial}.is_measured || {self.trial}.way == {argument.way}"
+        return self.around.scratch(argument, way)
 
 
 def _trial(kernel: Kernel, route: Route, hoisted: Hoisted | None, around: Surroundings) -> str:

@@ -23,7 +23,7 @@ from ...kernels.calling import Form, Layout, Size, Sizes, Stride
 from ...kernels.operands import WIDE, form_of, is_number, unit_of
 from ...kernels.tape import KernelStep, SizeStep, Tape
 from ..building import Library, LibrarySource, build_or_notify
-from ..kernel import Route
+from ..kernel import LIBRARY, OWN, Route
 from ..regions import Integer, Offset, Piece, RegionText, alone
 from .routes import RouteChoice
 from .texts import text_of
@@ -195,15 +195,15 @@ class _Preparing:
         ]
         if not asked:
             return {}
-        both = dict.fromkeys((step for step, _ in asked), 1)
-        offsets, room = self._places(text, both)
+        both = dict.fromkeys((step for step, _ in asked), LIBRARY)
+        offsets, room = self._places(text, {})
         of = RouteChoice(self._values, offsets, text.viewed, room, len(text.numbers), library)
         found: dict[int, int] = {}
         for number, route in asked:
             step = self._tape.steps[number]
             assert isinstance(step, KernelStep)
             sizes = [self._integer(number, Size(d)) for d in (*route.shape, *route.summed)]
-            ways = [self._integers(text, {**both, number: way}, offsets) for way in range(2)]
+            ways = [self._integers(text, {**both, number: way}, offsets) for way in (OWN, LIBRARY)]
             kernel = self._kernels[step.name]
             found[number] = of.chosen(kernel, route, sizes, ways, alone(number).name, step)
         return found
@@ -213,7 +213,8 @@ class _Preparing:
         return isinstance(ty, TensorType) and is_float(ty.dtype)
 
     def _scratch(self, text: RegionText, routes: Mapping[int, int]) -> dict[int, Block]:
-        """Return the scratch of steps, each of which needs its own alone."""
+        """Return the scratch of steps, each of which needs its own alone: that of the step's route,
+        or of both where none is chosen."""
         kernels = [n for n, s in enumerate(self._tape.steps) if isinstance(s, KernelStep)]
         times = {step: time for time, step in enumerate(kernels)}
         found: dict[int, Block] = {}
@@ -221,7 +222,7 @@ class _Preparing:
             room = made.target.dtype.bits // 8
             for dim in made.target.shape:
                 room *= self._integer(made.step, Size(dim))
-            if made.target.number in text.rooms(made.step) and not routes[made.step]:
+            if made.target.way not in {None, routes.get(made.step, made.target.way)}:
                 room = 0
             found[len(self._tape.types) + number] = Block(room, times[made.step], times[made.step])
         return found

@@ -20,7 +20,7 @@ from ...kernels.plans.contraction import ContractionPlan, Sum, contraction_plan
 from ...kernels.plans.supplier import Store
 from ...kernels.plans.terms import Access, Term
 from ...kernels.plans.text import Text
-from ..kernel import Kernel, Route
+from ..kernel import LIBRARY, Kernel, Route
 from ..math import Target, element_of
 from .block import Block
 from .cost import cost_of, vectors_at_once
@@ -187,13 +187,11 @@ class _Contraction:
         forms = tuple(f"{a.own.text == '1'} {b.own.text == '1'}" for a, b in pairs if b)
         rooms = self._stored_as_they_are(loaded)
         self._has_rest = not rooms
-        begin = loops.scratch
         if self._has_rest:
             rooms = self._output_in_between()
         if not rooms:
-            rooms = [loops.room(shape, "products_at") for _ in pairs]
-        numbers = tuple(range(begin, loops.scratch))
-        self._code.route = Route(loops.dtype, shape, summed, forms, numbers)
+            rooms = [loops.room(shape, "products_at", way=LIBRARY) for _ in pairs]
+        self._code.route = Route(loops.dtype, shape, summed, forms)
         self._code.compute(*blocks_of(self._code, shape, summed))
         return rooms
 

@@ -67,7 +67,7 @@ class Operands:
             return Rows(side)
         high, (batch, rows, _) = self._tiles.rows, loops.shape
         panels = (rows + (high - 1)) // high
-        pointer = loops.room((batch, panels * high, count), "rows_at")
+        pointer = loops.packed_room((batch, panels * high, count), "rows_at")
         packs = code.fresh("packs")
         has_route = f"!{BY_LIBRARY} && " if code.route is not None else ""
         code.compute("int", packs, f"{has_route}{loops.size(count)} > {LONG}")
@@ -175,7 +175,8 @@ class Operands:
         (batch, _, columns), count = loops.shape, loops.count(made.along)
         panels = self._panels(transposes=transposes)
         width = self._tiles.width
-        pointer = loops.room((batch, (columns + (width - 1)) // width * width, count), "columns_at")
+        all_panels = (columns + (width - 1)) // width * width
+        pointer = loops.packed_room((batch, all_panels, count), "columns_at")
         outer, first, inner, each = loops.blocks(loops.own[1], loops.own[1], made.along)
         value = each.typed(term, loops.dtype)
         place, index = loops.along[made.along], loops.column

@@ -56,7 +56,7 @@ def in_pieces(
     code.compute("int", condition, worth if code.route is None else f"!{BY_LIBRARY} && {worth}")
     panels = (column_count + (width - 1)) // width
     high = -(-_MOST_ROWS // tiles.rows) * tiles.rows
-    room = loops.room((Dim.of(PIECES), batch, panels, Dim.of(high * width)), "pieces_at")
+    room = loops.packed_room((Dim.of(PIECES), batch, panels, Dim.of(high * width)), "pieces_at")
     batches, c = loops.inner(batch), element_of(loops.dtype).c
     tile = f"{code.function_name}_tile"
     given = f"p, {rows.own}, {rows.along}, q, {columns.along}, count, sums, rows, columns"

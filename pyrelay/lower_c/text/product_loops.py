@@ -11,6 +11,7 @@ from ...kernels.places import linear
 from ...kernels.plans.code import Axis
 from ...kernels.plans.contraction import ContractionPlan
 from ...kernels.plans.text import Text
+from ..kernel import OWN
 from .block import Block
 from .emit import KernelText
 
@@ -60,9 +61,19 @@ class ProductLoops:
         """Return the size of what is summed along a coordinate."""
         return next(c for c, name in self.plan.loops.items() if name == along)
 
-    def room(self, shape: tuple[Dim, ...], wish: str, dtype: DType | None = None) -> str:
-        """Return the name of new scratch."""
-        scratch = Scratch(self.scratch, dtype or self.dtype, shape)
+    def packed_room(self, shape: tuple[Dim, ...], wish: str) -> str:
+        """Return the name of new scratch for operands or sums that a library does without."""
+        return self.room(shape, wish, way=None if self.code.route is None else OWN)
+
+    def room(
+        self,
+        shape: tuple[Dim, ...],
+        wish: str,
+        dtype: DType | None = None,
+        way: int | None = None,
+    ) -> str:
+        """Return the name of new scratch; `way` is the only one that needs it."""
+        scratch = Scratch(self.scratch, dtype or self.dtype, shape, way=way)
         self.scratch += 1
         return self.code.argument(scratch, wish)
 
