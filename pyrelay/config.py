@@ -170,7 +170,7 @@ class Changes(TypedDict, total=False):
     """The options that a block may override: all of them."""
 
     verify: bool
-    dump_dir: Path | None
+    dump_dir: str | Path | None
     device: str | None
     lowering: str
     measure: bool
@@ -180,7 +180,7 @@ class Changes(TypedDict, total=False):
     tf32: bool
     debug: bool
     max_depth: int
-    cache_dir: Path | None
+    cache_dir: str | Path | None
     cache: bool
     logs: str
 
@@ -198,8 +198,13 @@ def from_environment(environ: Mapping[str, str]) -> Options:
     return Options(**found)
 
 
+@cache
+def _by_name() -> Mapping[str, dataclasses.Field[Any]]:
+    return {f.name: f for f in dataclasses.fields(Options)}
+
+
 def _variables() -> dict[str, dataclasses.Field[Any]]:
-    return {PREFIX + f.name.upper(): f for f in dataclasses.fields(Options)}
+    return {PREFIX + name.upper(): option for name, option in _by_name().items()}
 
 
 def warn_of_unknown(environ: Mapping[str, str], *, stacklevel: int = 2) -> None:
@@ -252,16 +257,15 @@ def cache_folder() -> Path:
 
 @contextmanager
 def options(**changes: Unpack[Changes]) -> Generator[Options, None, None]:
-    """Override options inside a `with` block.
+    """Override options inside a `with` block; texts are read as those of the variables. Raises
+    ValueError for a value that an option cannot have, and TypeError for one of another type.
 
     >>> with options(verify=True):
     ...     current().verify
     True
     """
-    changed = dataclasses.replace(current(), **changes)
-    _lowering("lowering", changed.lowering)
-    _products("products", changed.products)
-    _layout("layout", changed.layout)
+    valid: dict[str, Any] = {name: _valid(name, value) for name, value in changes.items()}
+    changed = dataclasses.replace(current(), **valid)
     token = _override.set(changed)
     if "logs" in changes:
         set_log_levels(changed.logs)
@@ -271,6 +275,25 @@ def options(**changes: Unpack[Changes]) -> Generator[Options, None, None]:
         _override.reset(token)
         if "logs" in changes:
             set_log_levels(current().logs)
+
+
+def _valid(name: str, value: object) -> Any:
+    """Return the value of an option. Raises TypeError and ValueError."""
+    option = _by_name().get(name)
+    if option is None:
+        near = nearest(name, _by_name())
+        raise TypeError(f"there is no option {name}{f'; did you mean {near}?' if near else ''}")
+    parse = option.metadata["parse"]
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if (parse is _switch and isinstance(value, bool)) or (value is None and option.default is None):
+        return value
+    if isinstance(value, str) or (parse is _count and is_number):
+        return parse(name, str(value))
+    if parse is _directory and isinstance(value, os.PathLike):
+        path: os.PathLike[str] = value
+        return parse(name, os.fspath(path))
+    kind = {_switch: "True or False", _count: "a positive number", _directory: "a directory"}
+    raise TypeError(f"{name} is {kind.get(parse, 'a text')}, not {value!r}")
 
 
 def set_log_levels(logs: str) -> None:

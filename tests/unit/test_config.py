@@ -6,9 +6,11 @@ import contextvars
 import dataclasses
 import logging
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,3 +112,27 @@ def test_logs_set_the_levels_of_our_loggers_for_the_block() -> None:
     with options(logs="+passes,-cache,runtime"):
         assert levels() == [logging.DEBUG, logging.ERROR, logging.INFO]
     assert levels() == [logging.NOTSET] * 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_depth": 0}, "max_depth is a positive number, not '0'"),
+        ({"max_depth": True}, "max_depth is a positive number, not True"),
+        ({"verify": 1}, "verify is True or False, not 1"),
+        ({"cache_dir": 3}, "cache_dir is a directory, not 3"),
+        ({"lowering": None}, "lowering is a text, not None"),
+        ({"lowering": "cuda"}, "lowering is one of auto, "),
+        ({"lower": "c"}, "there is no option lower; did you mean lowering?"),
+    ],
+    ids=str,
+)
+def test_a_block_refuses_a_value_that_an_option_cannot_have(changes: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)), options(**changes):
+        raise AssertionError
+
+
+def test_a_block_reads_texts_as_the_variables_are_read(tmp_path: Path) -> None:
+    changes: Any = {"cache_dir": str(tmp_path), "verify": "off", "max_depth": "7"}
+    with options(**changes) as found:
+        assert (found.cache_dir, found.verify, found.max_depth) == (tmp_path, False, 7)

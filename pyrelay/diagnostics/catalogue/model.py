@@ -398,6 +398,32 @@ class FixedSite:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangedParameter:
+    """A script has given a parameter or a buffer of a model another shape or dtype than the model
+    was made with, or has moved a part of the model to another device.
+
+    Compiled code reads the memory of parameters by the shapes and dtypes of the definition. New
+    values are loaded by `model.load_state_dict`, or copied, `p.data.copy_(value)`; a model of other
+    sizes is made by `relay.create_model`, and the whole model is moved by `model.to(device)`.
+    """
+
+    model: str
+    parameter: str
+    span: Span
+    actual: str
+    made: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL421",
+            title=f"`{self.parameter}` of `{self.model}` is {self.actual}, not {self.made}",
+            primary=Label(self.span, "compiled code reads it here"),
+            help="make another model for other sizes; move or convert the model as a whole",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AllFrozen:
     """A gradient is wanted in the parameters of a model, of which none requires a gradient.
 

@@ -248,9 +248,10 @@ def _nll_grad_element(
     dim = class_dim(len(place.index))
     batch = (*place.index[:dim], *place.index[dim + 1 :])
     number = k.cast(target(*batch), int64)
-    is_class = k.eq(number, k.number(place.index[dim]))
-    if ignore_index >= 0:  # else no place has the number of what is ignored
-        is_class = k.logical_and(is_class, k.ne(number, k.number(Dim.of(ignore_index))))
+    counts = k.ne(number, k.number(Dim.of(ignore_index)))
+    chosen = k.where(counts, number, k.number(Dim.of(0)))
+    chosen = k.number(k.coordinate(chosen, x.shape[dim], from_end=False))
+    is_class = k.logical_and(k.eq(chosen, k.number(place.index[dim])), counts)
     slope = g(*batch) if reduction == "none" else g()
     if reduction == "mean":
         slope = k.div(slope, total())

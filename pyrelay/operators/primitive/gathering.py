@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.dims import Dim, product
+from ...ir.dims import ONE, Dim, product
 from ...ir.op import (
     Elementwise,
     Library,
@@ -259,8 +259,13 @@ def _one_hot(torch: Any, x: Any, classes: int) -> Any:
 
 
 def _one_hot_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    numbers = args[0].builder.call(create.arange, (), {"end": attrs["num_classes"]})
-    return equal(args[0].cast(INDEX_DTYPE).unsqueeze(-1), numbers).cast(INDEX_DTYPE)
+    classes, count, builder = args[0].cast(INDEX_DTYPE), attrs["num_classes"], args[0].builder
+    numbers = builder.call(create.arange, (), {"end": count})
+    found = equal(classes.unsqueeze(-1), numbers).cast(INDEX_DTYPE)
+    # Reads a zero at the class, so that one that does not exist is an error, as to torch.
+    zeros = builder.zeros(TensorType((Dim.of(count),), INDEX_DTYPE))
+    read = index_select(zeros, classes.reshape(product(classes.shape)), dim=0)
+    return found + read.reshape(*classes.shape, ONE)
 
 
 one_hot: Final = Op(

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import torch
 from torch import nn
 
-from ...diagnostics.catalogue.model import FixedSite
+from ...diagnostics.catalogue.model import ChangedParameter, FixedSite
 from ...diagnostics.diagnostic import RunError
 from ...ir.op import HiddenKind, Library
 from ...ir.types import DType, TensorType
@@ -58,10 +58,12 @@ class Model(Module):
         for leaf, value in zip(blueprint.params, params, strict=True):
             module, name = self._place(leaf)
             module.register_parameter(name, nn.Parameter(value, value.is_floating_point()))
+            module.made[name] = (value.dtype, value.shape)
         for leaf, value in zip(blueprint.state, state, strict=True):
             module, name = self._place(leaf)
             # torch's own modules keep no random keys, and state dicts must fit theirs.
             module.register_buffer(name, value, persistent=leaf.spec.holder is not HiddenKind.KEY)
+            module.made[name] = (value.dtype, value.shape)
         self.find_slots()
         for name, module in self.named_modules():
             if isinstance(module, Module):
@@ -75,16 +77,21 @@ class Model(Module):
         blueprint = self.blueprint
         self._param_slots = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
         self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
+        leaves = (*blueprint.params, *blueprint.state)
+        self._made = [module.made[name] for module, name in map(self._place, leaves)]
+        self._checked: list[Any] = []
 
-    def _place(self, leaf: Leaf) -> tuple[nn.Module, str]:
+    def _place(self, leaf: Leaf) -> tuple[Module, str]:
         """Return the submodule that holds a value, made if need be, and its name there."""
         *path, name = leaf.name.split(".")
-        module: nn.Module = self
+        module: Module = self
         for depth, part in enumerate(path):
             if not hasattr(module, part):
                 inside = ".".join(path[: depth + 1])
                 module.add_module(part, Site((self.blueprint.name, inside)))
-            module = module.get_submodule(part)
+            inner = module.get_submodule(part)
+            assert isinstance(inner, Module)
+            module = inner
         return module, name
 
     def _slot(self, leaf: Leaf, kind: str) -> _Slot:
@@ -145,8 +152,30 @@ class Model(Module):
         return [table[name] for table, name in self._param_slots]
 
     def params_tree(self) -> tuple[Any, ...]:
-        """Return the parameters as the program's nested tuple."""
-        return self.blueprint.params_tree(self.flat_params())
+        """Return the parameters as the program's nested tuple. Raises RunError where a script has
+        changed one to what the program was not compiled for."""
+        params = self.flat_params()
+        tensors = [*params, *[table[name] for table, name in self._state_slots]]
+        if [*map(_form, tensors)] != self._checked:
+            self._check(tensors)
+        return self.blueprint.params_tree(params)
+
+    def _check(self, tensors: list[torch.Tensor]) -> None:
+        """Stop unless the parameters and the state have the shapes they were made with, and dtypes
+        and a device in common: compiled code reads their memory by these. Raises RunError."""
+        leaves = (*self.blueprint.params, *self.blueprint.state)
+        first = tensors[0] if tensors else None
+        for leaf, tensor, (dtype, shape) in zip(leaves, tensors, self._made, strict=True):
+            assert first is not None
+            # A conversion of the whole model is refused by the function that is called.
+            same = tensor.dtype is dtype or first.dtype is not self._made[0][0]
+            if same and tensor.shape == shape and tensor.device == first.device:
+                continue
+            now = f"{tuple(tensor.shape)} of {tensor.dtype} on {tensor.device}"
+            made = f"{tuple(shape)} of {dtype} on {first.device}"
+            place = (self.blueprint.name, leaf.name, leaf.spec.span)
+            raise RunError(ChangedParameter(*place, now, made))
+        self._checked = [*map(_form, tensors)]
 
     def state_cells(self) -> tuple[tuple[Any, ...], list[Cell]]:
         """Return the state as the program's nested tuple of cells, and the cells."""
@@ -237,6 +266,7 @@ def _shared_by(place: tuple[str, str]) -> _Shared:
 
 
 _requires_grad: Final = attrgetter("requires_grad")
+_form: Final = attrgetter("dtype", "shape", "device")
 _COUNT: Final = ".num_batches_tracked"
 """The end of the name under which torch's batch norms count, for a `momentum` of None alone."""
 

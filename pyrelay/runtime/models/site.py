@@ -6,12 +6,15 @@ parameter or by a hook of its call has no meaning for a site, which is never cal
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+import torch
 from torch import nn
 
 from ...diagnostics.catalogue.model import FixedSite
 from ...diagnostics.diagnostic import RunError
+
+Form: TypeAlias = tuple[torch.dtype, torch.Size]
 
 _COMPUTED: Final = (
     "`weight_norm`, `prune` and parametrizations replace a parameter: compute what takes its place "
@@ -28,6 +31,8 @@ class Holder(nn.Module):
     def __init__(self, place: tuple[str, str]) -> None:
         super().__init__()
         self._where: Final = place
+        self.made: Final[dict[str, Form]] = {}
+        """The dtypes and shapes that the parameters and buffers were made with, by their names."""
         self.__dict__["_parameters"] = _Table(place)
 
     def seal(self) -> None:

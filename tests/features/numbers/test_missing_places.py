@@ -90,7 +90,15 @@ def added_to_one_row(x: Row, i: Picks):
     return relay.index_add(x * 2.0, 0, i, relay.ones((i.shape[0], x.shape[1])))
 
 
-ROWS = (indexed, selected, embedded, gathered, taken, added, scattered, constant, summed, expanded)
+@relay
+def of_four_classes(x: Table, i: Picks):
+    return relay.one_hot(i, 4) * 2
+
+
+ROWS = (
+    *(indexed, selected, embedded, gathered, taken, added, scattered, constant, summed, expanded),
+    of_four_classes,
+)
 ONE_ROW = (of_one_row, embedded_in_one_row, of_a_computed_row, added_to_one_row)
 WRAPPING = (indexed, taken, constant, summed, expanded, of_one_row, of_a_computed_row)
 CASES = [
