@@ -7,16 +7,16 @@ at until the recursion is left, so the terms may as well be kept, and added up t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import final
 
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Expr, Function, GlobalVar, Var
+from ...ir.expr import Call, Expr, Function, GlobalVar, Var, type_of
 from ...ir.traverse import post_order
-from ...ir.types import TensorType, is_float
+from ...ir.types import TensorType, TupleType, Type, is_float
 from ..base import Opaque
 from .flow import Leaf, Path, SumFlow, flow_of
 from .terms import SUMMING, SumForm, TermForm, term_of
@@ -52,24 +52,23 @@ def accumulators_of(
     found: list[Accumulator] = []
     taken: set[Leaf] = set()
     for function in group.values():
-        for param in function.params:
-            ty = param.ty
+        for leaf, ty in parameter_leaves(function):
             is_sum = isinstance(ty, TensorType) and is_float(ty.dtype)
-            if not is_sum or (param, ()) in taken:
+            if not is_sum or leaf in taken:
                 continue
-            accumulator = _accumulator(flow, param, wants_rows)
+            accumulator = _accumulator(flow, leaf, ty, wants_rows)
             if accumulator is not None and _are_determined(group, taken | accumulator.leaves):
                 found.append(accumulator)
                 taken |= accumulator.leaves
-    return _worth(found)
+    return found
 
 
 def _are_determined(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
     """Return whether no function needs a size that only parameters which become lists show."""
     for function in group.values():
-        lists = [p for p in function.params if (p, ()) in gone]
-        lost = {dim for p in lists for dim in shown(p.ty)}
-        left = {dim for p in function.params if p not in lists for dim in shown(p.ty)}
+        leaves = list(parameter_leaves(function))
+        lost = {dim for leaf, ty in leaves if leaf in gone for dim in shown(ty)}
+        left = {dim for leaf, ty in leaves if leaf not in gone for dim in shown(ty)}
         if lost <= left:
             continue
         wanted = {dim for node in post_order(function.body) for dim in needed(node)}
@@ -80,14 +79,15 @@ def _are_determined(group: Mapping[str, Function], gone: set[Leaf] | frozenset[L
     return True
 
 
-def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
-    """Return the accumulators that save something: products and rows of tables, and the sums of
-    what these keep in any case. To keep small tensors only to add them later takes longer than to
-    add them."""
+def worth_it(accumulators: list[Accumulator], *, of_loop: bool) -> list[Accumulator]:
+    """Return the accumulators that save something: products, but for those `of_loop`s that a
+    program writes, and rows of tables, and the sums of what these keep in any case. To keep small
+    tensors only to add them later takes longer than to add them."""
+    forms = (TermForm.ROWS,) if of_loop else (TermForm.PRODUCT, TermForm.ROWS)
     kept = {
         part
         for accumulator in accumulators
-        if accumulator.kind.form in (TermForm.PRODUCT, TermForm.ROWS)
+        if accumulator.kind.form in forms
         for _, parts in accumulator.terms.values()
         for part in parts
     }
@@ -98,11 +98,24 @@ def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
     ]
 
 
+def parameter_leaves(function: Function) -> Iterator[tuple[Leaf, Type]]:
+    """Yield the parameters of a function, or the parts of those that are tuples, with their
+    types."""
+    pending: list[tuple[Leaf, Type]] = [((p, ()), type_of(p)) for p in reversed(function.params)]
+    while pending:
+        (holder, path), ty = pending.pop()
+        if not isinstance(ty, TupleType):
+            yield (holder, path), ty
+            continue
+        fields = list(enumerate(ty.fields))
+        pending += [((holder, (*path, i)), field) for i, field in reversed(fields)]
+
+
 def _accumulator(
-    flow: SumFlow, param: Var, wants_rows: Callable[[str, Path], bool]
+    flow: SumFlow, start: Leaf, ty: Type, wants_rows: Callable[[str, Path], bool]
 ) -> Accumulator | None:
-    """Return the accumulator that starts at a parameter, if it is one."""
-    leaves, sums = _reached(flow, (param, ()))
+    """Return the accumulator that starts at a parameter or a part of one, if it is one."""
+    leaves, sums = _reached(flow, start)
     if not sums or any(holder in flow.used for holder, _ in leaves):
         return None
     if not all(_is_fed(flow, leaf, leaves) for leaf in leaves):
@@ -114,7 +127,7 @@ def _accumulator(
         added = next(t for t in flow.terms[total] if (t, ()) not in leaves)
         if isinstance(added, Call) and not _gives_rows(leaves, wants_rows):
             return None
-        term = term_of(added, flow.defined) if added.ty == param.ty else None
+        term = term_of(added, flow.defined) if added.ty == ty else None
         if term is None or not isinstance(before[0], Var):
             return None
         kinds[term[0]] = None
@@ -179,7 +192,7 @@ def _keeps_sizes(
     names."""
     assert isinstance(call.callee, GlobalVar)
     function = flow.group[call.callee.name]
-    if all((p, ()) not in leaves for p in function.params):
+    if all(leaf not in leaves for leaf, _ in parameter_leaves(function)):
         return True
     given = zip(function.type_params, call.type_args, strict=True)
     sizes = {p.name: a for p, a in given if isinstance(p, DimVar)}
@@ -190,7 +203,7 @@ def _is_entered_once(flow: SumFlow, leaves: Mapping[Leaf, None], names: frozense
     """Return whether each function that gives a sum of the accumulator takes one, and knows its
     sizes."""
     for name, function in flow.group.items():
-        params = [p for p in function.params if (p, ()) in leaves]
+        params = [leaf for leaf, _ in parameter_leaves(function) if leaf in leaves]
         gives = any(holder == name for holder, _ in leaves)
         known = {p.name for p in function.type_params if isinstance(p, DimVar)}
         if len(params) != 1 and (params or gives):

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Final, final
 
 from ...analysis.bindings import definitions
@@ -48,9 +49,11 @@ from ...operators.builder import Builder, Value
 from ...operators.primitive.collect import collected
 from ...operators.primitive.create import full
 from ..base import Context, Opaque, Pass, nothing_opaque
-from ..rewrites.row_gradients import wanted_results
-from .accumulators import Accumulator, accumulators_of
+from ..rewrites.row_gradients import JOINED, wanted_results
+from ..simplify.dce import remove_dead
+from .accumulators import Accumulator, accumulators_of, worth_it
 from .flow import Holder, Path
+from .row_sources import with_row_sources
 
 MOST: Final = 200
 """How many functions are looked at together at most."""
@@ -66,6 +69,9 @@ def accumulate_sums(
     there are none. Where an operator that sums are made with is `opaque`, nothing changes.
 
     `gradients` leads to the gradients in the result of the entry that may be rows of tables."""
+    loops: frozenset[str] = frozenset()
+    if not any(map(opaque, JOINED)):
+        module, loops = with_row_sources(module, entry, gradients)
     graph = call_graph(module)
     # Callers first: a sum may go through loops inside a recursion, on the way.
     for names in reversed(graph.groups):
@@ -74,9 +80,12 @@ def accumulate_sums(
         reached = reachable(module.functions, names)
         group = {n: module.functions[n] for n in (reached if len(reached) <= MOST else names)}
         wants_rows = _wants_rows(module, group, entry, gradients)
-        if accumulators := accumulators_of(group, graph.escaping, opaque, wants_rows):
+        accumulators = accumulators_of(group, graph.escaping, opaque, wants_rows)
+        # A loop of the program adds up products as it goes: to keep them takes memory.
+        accumulators = worth_it(accumulators, of_loop=not loops.isdisjoint(names))
+        if accumulators:
             module = _Deferral(module, group, accumulators).module()
-    return module
+    return remove_dead(module, entry) if loops else module
 
 
 def _wants_rows(
@@ -276,30 +285,30 @@ class _Entrance(Rewriter):
         args = [self.atom(a) for a in call.args]
         starts: dict[Accumulator, Expr] = {}
         for place, param in enumerate(function.params):
-            for accumulator in deferral.accumulators_in(param).values():
-                starts[accumulator] = args[place]
-                empty = builder.construct(
-                    deferral.adt, "no_addends", (), sizes(deferral.list(accumulator))
-                )
-                args[place] = empty.atom
+            empty: dict[Path, Value] = {}
+            for path, accumulator in deferral.accumulators_in(param).items():
+                starts[accumulator] = self._part_of(args[place], path, builder).atom
+                ty = sizes(deferral.list(accumulator))
+                empty[path] = builder.construct(deferral.adt, "no_addends", (), ty)
+            given = partial(self._part_of, args[place], builder=builder)
+            args[place] = _with_parts(given, type_of(args[place]), empty).atom
         accumulators = deferral.accumulators_in(name)
         ty = sizes(deferral.type(type_of(function.body), accumulators))
-        given = builder.bind(replace(call, args=tuple(args), ty=ty), "r")
-        lists = {a: given.at(path) for path, a in accumulators.items()}
+        result = builder.bind(replace(call, args=tuple(args), ty=ty), "r")
+        lists = {a: result.at(path) for path, a in accumulators.items()}
         totals = self._totals(lists, starts, sizes)
+        summed = {path: totals[a] for path, a in accumulators.items()}
+        return _with_parts(result.at, type_of(call), summed)
 
-        def summed(value: Value, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Value:
-            if () in accumulators:
-                return totals[accumulators[()]]
-            if not accumulators:
-                return value
-            assert isinstance(ty, TupleType)
-            fields: list[Value] = []
-            for place, part in enumerate(ty.fields):
-                fields.append(summed(value[place], part, _inside(accumulators, place)))
-            return builder.tuple(fields)
-
-        return summed(given, type_of(call), accumulators)
+    def _part_of(self, atom: Expr, path: Path, builder: Builder) -> Value:
+        """Return the part of an argument at a path; a part of a tuple that the function makes is
+        what it is made of."""
+        while path:
+            made = self._defined.get(atom)
+            if not isinstance(made, Tuple):
+                break
+            atom, path = self.atom(made.fields[path[0]]), path[1:]
+        return builder.value(atom).at(path)
 
     def _totals(
         self,
@@ -332,6 +341,21 @@ class _Entrance(Rewriter):
 def _inside(accumulators: Mapping[Path, Accumulator], place: int) -> Mapping[Path, Accumulator]:
     """Return the accumulators in one field of a tuple, by their paths in it."""
     return {path[1:]: a for path, a in accumulators.items() if path[0] == place}
+
+
+def _with_parts(part: Callable[[Path], Value], ty: Type, new: Mapping[Path, Value]) -> Value:
+    """Return a value of a type, or a tuple of nested tuples, with new parts at some paths. `part`
+    returns the parts of the old value."""
+
+    def made(ty: Type, path: Path) -> Value:
+        if path in new:
+            return new[path]
+        if not isinstance(ty, TupleType) or all(p[: len(path)] != path for p in new):
+            return part(path)
+        fields = [made(field, (*path, place)) for place, field in enumerate(ty.fields)]
+        return fields[0].builder.tuple(fields)
+
+    return made(ty, ())
 
 
 def _or_nothing(dim: Dim, shown_here: AbstractSet[Dim]) -> Dim:

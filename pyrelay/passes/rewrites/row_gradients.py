@@ -82,6 +82,7 @@ def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> C
     pending: list[tuple[Expr, tuple[Call, ...]]] = [(var, ())]
     while pending:
         atom, later = pending.pop()
+        atom = _field(atom, known)
         value = known.get(atom)
         terms = _terms(value, known) if counts[atom] == 1 else None
         if terms is None:
@@ -93,6 +94,25 @@ def cotangent(var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]) -> C
         later = later if then is None else (*later, then)
         pending += [(summand, later) for summand in reversed(summands)]
     return Cotangent(tuple(reversed(found)), tuple(rest), tuple(sums))
+
+
+def _field(atom: Expr, known: Mapping[Expr, Expr]) -> Expr:
+    """Return the variable that is put into tuples out of which an atom is taken again; the atom
+    itself if it is not."""
+    found, path = atom, list[int]()
+    while True:
+        match known.get(found):
+            case TupleGet(inside, index):
+                path.append(index)
+                found = inside
+            case Tuple(fields) if path:
+                found = fields[path.pop()]
+                atom = atom if path else found
+            case Var() as other:
+                found = other
+                atom = atom if path else found
+            case _:
+                return atom
 
 
 _Terms = tuple[tuple[Rows, ...], tuple[Expr, ...], Call | None]
@@ -221,22 +241,43 @@ def _replaced(function: Function, path: tuple[int, ...] | None) -> dict[Var, tup
     """Return the gradients, and norms of them, that are made of rows anew."""
     known = definitions(function)
     norms = _norms(known)
-    counts = Counter(uses(function))
-    counts.subtract(norms.values())
+    counts = _uses_but_norms(function, norms)
     found: dict[Var, tuple[Rows, ...]] = {}
     sums: set[Expr] = set()
     for var in wanted(function, path):
         parts = cotangent(var, known, counts)
         if not are_fewer(parts, var.ty):
             continue
-        sums.update(parts.sums)
+        sums.update((var, *parts.sums))
         value = known.get(var)
         if not isinstance(value, Call) or value.callee is not embedding_grad:
             found[var] = parts.rows
     for var, table in norms.items():
-        if table in sums:
+        if table in sums or _field(table, known) in sums:
             found[var] = cotangent(table, known, counts).rows
     return found
+
+
+def _uses_but_norms(function: Function, norms: Mapping[Var, Var]) -> Counter[Expr]:
+    """Return how often each variable is mentioned, other than for its norm."""
+    counts = Counter(uses(function))
+    counts.subtract(norms.values())
+    return counts
+
+
+def with_terms_as_rows(function: Function) -> Function:
+    """Return a function where terms of sums that are rows alone are one `embedding_grad` each."""
+    known, counts = definitions(function), uses(function)
+    found: dict[Var, tuple[Rows, ...]] = {}
+    for value in known.values():
+        terms = value.args if isinstance(value, Call) and value.callee is add else ()
+        for term in terms:
+            made = known.get(term)
+            is_one = isinstance(made, Call) and made.callee is embedding_grad
+            parts = cotangent(term, known, counts)
+            if isinstance(term, Var) and not is_one and are_fewer(parts, term.ty):
+                found[term] = parts.rows
+    return _rewritten(function, found) if found else function
 
 
 def _norms(known: Mapping[Expr, Expr]) -> dict[Var, Var]:
@@ -273,14 +314,22 @@ Result: TypeAlias = tuple[Var, tuple[int, ...]]
 def wanted_results(function: Function, path: tuple[int, ...] | None) -> frozenset[Result]:
     """Return the results of calls that gradients of tables are made of, and of rows alone beside:
     where they are rows as well, so is the gradient."""
-    known, counts = definitions(function), uses(function)
+    known = definitions(function)
+    counts = _uses_but_norms(function, _norms(known))
     found: set[Result] = set()
     for var in wanted(function, path):
-        parts = cotangent(var, known, counts)
-        results = [_result(a, known) if counts[a] == 1 else None for a in parts.rest]
-        if _is_large(var.ty) and None not in results:
-            found.update(r for r in results if r is not None)
+        if _is_large(var.ty):
+            found.update(results_of_sum(var, known, counts))
     return frozenset(found)
+
+
+def results_of_sum(
+    var: Expr, known: Mapping[Expr, Expr], counts: Counter[Expr]
+) -> tuple[Result, ...]:
+    """Return the results of calls that a sum has as terms beside rows; none if it has others."""
+    parts = cotangent(var, known, counts)
+    found = [_result(a, known) if counts[a] == 1 else None for a in parts.rest]
+    return tuple(r for r in found if r is not None) if None not in found else ()
 
 
 def _result(atom: Expr, known: Mapping[Expr, Expr]) -> Result | None:
@@ -289,7 +338,7 @@ def _result(atom: Expr, known: Mapping[Expr, Expr]) -> Result | None:
         match known.get(atom):
             case TupleGet(inside, index):
                 atom, path = inside, (index, *path)
-            case Call(GlobalVar()):
+            case Call(GlobalVar() | Var()):
                 return atom, path
             case _:
                 return None
