@@ -44,7 +44,7 @@ def _directory(variable: str, text: str) -> Path:
         raise ValueError(f"{variable} is empty; set a directory, or unset it")
     from pathlib import Path  # as above
 
-    return Path(text).expanduser()
+    return Path(text).expanduser().absolute()  # wherever the process goes
 
 
 def _word(_: str, text: str) -> str | None:

@@ -40,7 +40,7 @@ def test_variables_set_options_in_their_own_types() -> None:
         }
     )
     assert found.verify
-    assert (found.dump_dir, found.device, found.logs) == (Path("out"), "cuda", "+passes")
+    assert (found.dump_dir, found.device, found.logs) == (Path("out").absolute(), "cuda", "+passes")
 
 
 def test_a_value_that_cannot_be_read_names_its_variable() -> None:

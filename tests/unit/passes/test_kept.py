@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import linecache
 import logging
+import math
+import os
 import re
+import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +37,7 @@ from pyrelay.runtime.compile.kernels import Kernels
 from pyrelay.runtime.compile.pipelines import pipeline_of
 from pyrelay.text.json import to_json
 from pyrelay.text.parser import parse_module
+from tests.loading import load_file
 
 N = Dim("N")
 TEXT = "def @main(%x: Tensor[(3,), float32]) { exp(%x) * 2f32 + (1f32 + 1f32) }"
@@ -224,6 +230,87 @@ def test_captured_values_are_part_of_the_program(
         for value in (2.0, 3.0, 4.0):
             monkeypatch.setitem(globals(), "factor", value)
             assert function(x).tolist() == [value] * 3
+
+
+HELPER = """
+from dataclasses import dataclass
+from enum import Enum
+
+from pyrelay import Dim, Float, Int, Tensor, relay
+
+N = Dim("N")
+SHIFT = 1.0
+
+
+class Kind(Enum):
+    WIDE = 2.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    a: Float
+    b: Float
+
+
+@relay
+def inner(x: Float, scale: Float = 3.0) -> Float:
+    return relay.tanh(x) * scale
+"""
+PROGRAM = """
+import helper
+
+from pyrelay import Float, relay
+
+
+@relay
+def outer(pair: helper.Pair) -> Float:
+    return helper.inner(pair.a - pair.b) * helper.Kind.WIDE.value + helper.SHIFT
+"""
+CHANGES = (
+    ("SHIFT = 1.0", "SHIFT = 4.0"),
+    ("WIDE = 2.0", "WIDE = 5.0"),
+    ("scale: Float = 3.0", "scale: Float = 6.0"),
+    ("relay.tanh(x) * scale", "relay.sinh(x) * scale"),
+    ("    a: Float\n    b: Float", "    b: Float\n    a: Float"),
+)
+
+
+def test_a_change_in_another_module_is_noticed_though_size_and_time_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("helper", "program"):
+        monkeypatch.setitem(sys.modules, name, sys)  # taken out afterwards
+    program, helper = tmp_path / "program.py", tmp_path / "helper.py"
+    program.write_text(PROGRAM)
+
+    def called(text: str) -> float:
+        """Return what another process gets, whose module `helper` has a text."""
+        helper.write_text(text)
+        os.utime(helper, (1.0, 1.0))
+        linecache.clearcache()
+        made = load_file(helper)
+        result = load_file(program).outer(made.Pair(torch.tensor(0.5), torch.tensor(0.25)))
+        return round(float(result), 4)
+
+    results = [called(HELPER)]
+    for before, after in CHANGES:
+        assert HELPER.count(before) == 1
+        results.append(called(HELPER.replace(before, after)))
+    x, y = math.tanh(0.25), math.sinh(0.25)
+    wanted = [6 * x + 1, 6 * x + 4, 15 * x + 1, 12 * x + 1, 6 * y + 1, 1 - 6 * x]
+    assert results == [round(value, 4) for value in wanted]
+    assert called(HELPER) == results[0]
+
+
+def test_a_cache_that_is_removed_while_it_is_used_is_made_again(folder: Path) -> None:
+    x = torch.tensor([0.5, 1.0])
+    first = part(x, 1)
+    shutil.rmtree(folder.parent)
+    assert again(part)(x, 1).tolist() == first.tolist()
+    assert folder.is_dir()
+    shutil.rmtree(folder.parent)
+    folder.parent.write_text("a file in its place")
+    assert again(part)(x, 1).tolist() == first.tolist()
 
 
 def test_large_constants_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
