@@ -21,7 +21,7 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE
 from ...diagnostics.wording import counted
 from ...ir.dims import Dim
-from ...ir.types import ITERABLE, Substitution, Type, TypeVar, dim_names
+from ...ir.types import ITERABLE, Substitution, TensorType, Type, TypeVar, dim_names
 from ..values.structure import distinct_tensors, tensors
 from .binder import Binder
 from .cycles import has_form, is_cyclic
@@ -50,6 +50,9 @@ Names: TypeAlias = dict[str, str]
 """The names of the sizes in the types of one value's fields among all sizes of the call."""
 
 _Pending: TypeAlias = tuple[Any, Plan, "Trail | Parameter", Names]
+
+_OWN: Final = "#"
+"""What separates the name of a size of one value from the number of the value."""
 
 _UNCHANGING: Final = frozenset({bool, float, int, str, NoneType})
 """The classes of leaves, besides tensors, of instances that are remembered."""
@@ -111,6 +114,12 @@ class Look:
         found = distinct_tensors((host,)) if isinstance(plan, Items) else binder.leaves
         given = tuple(found)
         return Known(None if host is value else host, given, self._device, given)
+
+
+def _has_own_sizes(ty: Type, names: Names) -> bool:
+    """Return whether the sizes in the type of a tensor belong to the argument alone, which fits as
+    long as they stay."""
+    return isinstance(ty, TensorType) and all(_OWN in names.get(n, n) for n in dim_names(ty))
 
 
 def _converted(binder: Binder, place: Place, value: Any, leaf: Leaf) -> Any:
@@ -292,15 +301,17 @@ class _Walk:
         """Name the sizes that belong to one value alone."""
         number = next(self._binder.numbers)
         outer = {n: names.get(n, n) for n in plan.outer}
-        return outer | {n: f"{n}#{number}" for n in case.own}
+        return outer | {n: f"{n}{_OWN}{number}" for n in case.own}
 
     def _leaf(self, value: Any, plan: Leaf, trail: Trail | Parameter, names: Names) -> None:
         if plan.own:
             number = next(self._binder.numbers)
-            names = names | {n: f"{n}#{number}" for n in plan.own}
+            names = names | {n: f"{n}{_OWN}{number}" for n in plan.own}
         at = self._at(trail, plan.type, names, plan)
         host = _converted(self._binder, at, value, plan)
-        if type(value) not in _UNCHANGING or any(dim_names(plan.type)):
+        if host is value and isinstance(host, torch.Tensor) and _has_own_sizes(plan.type, names):
+            self._met.tensors.append(host)  # it is compared with what it is now
+        elif type(value) not in _UNCHANGING or any(dim_names(plan.type)):
             self._lasts = False
         if host is not value:
             self._converted[plan][id(value)] = host

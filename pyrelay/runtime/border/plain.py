@@ -193,7 +193,7 @@ class _Generator:
         """Return the function."""
         lines = ["def take(v, done, met, depth):", "    cls = type(v)"]
         for cls, case in self._plan.cases.items():
-            taken = self._case(cls, case) if case.lasts else None
+            taken = self._case(cls, case) if case.lasts and not case.own else None
             if taken is not None:
                 lines += [f"    if cls is {self._named(cls)}:", *_indented(taken, 2)]
         exec("\n".join([*lines, "    raise unfit"]), self._names)

@@ -3,8 +3,9 @@
 A frozen instance whose parts are frozen too, down to numbers, texts and tensors, fits for good: the
 next call that gets it need not walk over it. What can change in place is compared again: the shape,
 dtype and device of its tensors, and the length and the elements of its lists, by identity.
-Instances with a size of the call in their types are never remembered. Nor are those inside of
-another without data in them, which are checked in the time that it takes to look them up.
+Instances with a size of the call in their types are never remembered, but those with sizes of their
+own. Nor are those inside of another without data in them, which are checked in the time that it
+takes to look them up.
 """
 
 from __future__ import annotations

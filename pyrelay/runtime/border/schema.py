@@ -253,7 +253,7 @@ class Schema:
             names = tuple(f"{n}'" if n in apart else n for n in sorted(own))
             made, read = form.makers[tag], form.readers[tag]
             cls = form.classes[tag]
-            lasts = not names and not taken and _lasts(cls)
+            lasts = not taken and _lasts(cls)
             if is_data_class(cls):
                 texts = zip(form.names[tag], constructor.fields, strict=True)
                 register_data(cls, form.names[tag], [n for n, ty in texts if ty == STR])

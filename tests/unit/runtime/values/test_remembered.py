@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Float, Int, RunError, Tensor, relay
+from pyrelay import Dim, Float, Int, RunError, Tensor, relay
 from pyrelay.prelude import List
 from pyrelay.runtime.border.plain import Plain, UnfitError
 from tests.steps import calls_of
@@ -205,6 +205,50 @@ def test_tensors_of_fixed_sizes_are_walked_over_once_and_compared_again(
             assert norm(Pair(row, row, None)) == 0.0
     row.weights.requires_grad_()
     assert norm(Pair(row, row, None)).requires_grad
+
+
+M, N = Dim("M"), Dim("N")
+
+
+@dataclass(frozen=True)
+class Line:
+    x: Tensor[Float, (N,)]
+    y: Tensor[Float, (N,)]
+    scale: Float
+
+
+@relay
+def dotted(line: Line) -> Float:
+    return line.scale * relay.sum(line.x * line.y)
+
+
+@relay
+def summed(line: Line, x: Tensor[Float, (M,)], z: Tensor[Float, (M,)]) -> Float:
+    return dotted(line) + relay.sum(x * z)
+
+
+def test_tensors_with_sizes_of_their_own_are_walked_over_once_and_compared_again(
+    visited: list[Any],
+) -> None:
+    line = Line(torch.ones(2), torch.ones(2), 2.0)
+    for _ in range(2):
+        visited.clear()
+        assert dotted(line) == 4.0
+        assert summed(line, torch.ones(5), torch.ones(5)) == 9.0
+    assert visited == []
+    line.x.data = torch.ones(3)
+    for _ in range(2):
+        with pytest.raises(RunError, match=r"line\.y"):
+            dotted(line)
+        with pytest.raises(RunError, match=r"line\.y"):
+            summed(line, torch.ones(5), torch.ones(5))
+    line.y.data = torch.ones(3)
+    for _ in range(2):
+        assert dotted(line) == 6.0
+    line.y.requires_grad_()
+    assert dotted(line).requires_grad
+    with pytest.raises(RunError, match=r"float64"):
+        dotted(Line(line.x.double(), line.y, 2.0))
 
 
 def test_results_share_nothing_with_numbers_that_were_converted_at_once() -> None:
