@@ -179,7 +179,7 @@ class RelayFunction(Routine, Generic[P, R]):
 
     def show(self, stage: str = "typed") -> str:
         """Return the program at a stage: source, translated, typed, anf, grad, simplified, regions,
-        triton or host; as `python`, the typed program in decorated functions that compile to it
+        c, triton or host; as `python`, the typed program in decorated functions that compile to it
         again. Raises CheckError for a program that the language has no Python for."""
         return self.runner.show(stage)
 
