@@ -76,7 +76,7 @@ from .coercions.conversions import Narrowed, converted, number, to_dtype
 from .coercions.optional import as_optional
 from .dim_scoping.size_checks import after_operands, after_value, comparisons, must_run
 from .generate import Generator
-from .operators import OperatorCall
+from .operators import OperatorCall, with_dtype
 from .overloads.overloads import Reading
 from .solver import CheckSite, is_closed
 
@@ -325,7 +325,7 @@ class Elaborator:
             return (yield self.walk(arg))
         own = self.final(self._found.types[arg])
         if isinstance(own, TupleType):
-            return (yield self.walk(arg, _at_dtype(own, dtype)))
+            return (yield self.walk(arg, with_dtype(own, dtype)))
         wanted = TensorType((), dtype)
         built = yield self.walk(arg, wanted)
         if isinstance(built.ty, TensorType) and built.ty.dtype != dtype:
@@ -470,18 +470,6 @@ def _merge(own: Type, wanted: Type) -> Type:
             return wanted
         case _:
             return own
-
-
-def _at_dtype(ty: Type, dtype: DType) -> Type:
-    match ty:
-        case TupleType(fields):
-            return TupleType(tuple(_at_dtype(f, dtype) for f in fields))
-        case TensorType():
-            return replace(ty, dtype=dtype)
-        case SizeType():
-            return TensorType((), dtype)
-        case _:
-            return ty
 
 
 def _stretched(arg: Expr, result: Type, span: Span, own: int) -> Expr:

@@ -258,7 +258,7 @@ class OperatorCall:
         if self.common is None:
             return self.types
         return tuple(
-            _with_dtype(solver.shallow(ty), self.common) if param.promote else ty
+            with_dtype(solver.shallow(ty), self.common) if param.promote else ty
             for ty, param in zip(self.types, self.op.operands, strict=True)
         )
 
@@ -364,13 +364,14 @@ def _is_int(dtype: AnyDType) -> bool:
     return kind is DTypeKind.INT
 
 
-def _with_dtype(ty: Type, dtype: AnyDType) -> Type:
+def with_dtype(ty: Type, dtype: AnyDType) -> Type:
+    """Return a type with a dtype in the place of that of each tensor and size in it."""
     match ty:
         case TensorType():
             return replace(ty, dtype=dtype)
         case SizeType():
             return TensorType((), dtype)
         case TupleType(fields):
-            return TupleType(tuple(_with_dtype(f, dtype) for f in fields))
+            return TupleType(tuple(with_dtype(f, dtype) for f in fields))
         case _:
             return ty

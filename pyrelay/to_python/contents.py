@@ -7,23 +7,18 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ..ir.dims import Dim
-from ..ir.expr import Call, Constant, Expr, Function, TensorData
+from ..ir.expr import Call, Constant, Function, TensorData
 from ..ir.module import Module
 from ..ir.op import Op
-from ..ir.traverse import bound_vars, post_order
+from ..ir.traverse import bound_vars, nodes_of
 from ..ir.types import Type, TypeVar, dim_names, subtypes
 from ..operators.host.stream import element_type, next_element
 from .sizes import static_dims
 
 
-def _nodes(module: Module) -> Iterator[Expr]:
-    for function in module.functions.values():
-        yield from post_order(function)
-
-
 def _types(module: Module) -> Iterator[Type]:
     seen: set[Type] = set()
-    for node in _nodes(module):
+    for node in nodes_of(module):
         found = [node.ty, *(v.ty for v in bound_vars(node))]
         found += [node.result] if isinstance(node, Function) else []
         for ty in found:
@@ -42,7 +37,7 @@ def size_names(module: Module) -> list[str]:
                 names |= dict.fromkeys(sorted(dim_names(ty) - own))
     for ty in _types(module):
         names |= dict.fromkeys(sorted(dim_names(ty)))
-    for node in _nodes(module):
+    for node in nodes_of(module):
         if isinstance(node, Call):
             for dim in static_dims(node):
                 names |= dict.fromkeys(sorted(dim.names()))
@@ -73,13 +68,13 @@ def type_variables(module: Module) -> list[str]:
 
 def constants(module: Module) -> Iterator[TensorData]:
     """Return the constant tensors, each as often as it is mentioned."""
-    for node in _nodes(module):
+    for node in nodes_of(module):
         if isinstance(node, Constant) and isinstance(node.value, TensorData):
             yield node.value
 
 
 def operators(module: Module) -> Iterator[Op]:
     """Return the operators, each as often as it is called."""
-    for node in _nodes(module):
+    for node in nodes_of(module):
         if isinstance(node, Call) and isinstance(node.callee, Op):
             yield node.callee

@@ -12,19 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ...ir.dims import DimVar
-from ...ir.expr import Expr, Function, Tuple, Var, type_of
+from ...ir.expr import Expr, Function, Var, type_of
 from ...ir.names import Names
 from ...ir.op import Gradient, Op, Pullback
 from ...ir.traverse import free_vars
 from ...ir.types import (
     AdtType,
     FnType,
-    TensorType,
     TupleType,
     Type,
     as_arguments,
     dim_names,
-    is_float,
 )
 from ...operators.builder import Builder, Value
 from ..deriving.cotangents.masks import bits
@@ -100,7 +98,7 @@ class Transposed:
         value = Var(names.fresh("out"), out.ty, span=span)
         builder = Builder(span, names)
         inside = builder.value(value)
-        g = self._assembled(builder, inside, iter(cotangents))
+        g = self._space.border.of_result(inside, iter(cotangents))
         found = rule(Pullback(g, inside, tuple(map(builder.value, operands)), attrs, wanted))
         results: list[Value] = []
         kept: list[Expr] = []
@@ -180,12 +178,7 @@ class Transposed:
         """Return the tangent of a value in its own form from its leaves; None for zero."""
         if all(leaf is None for leaf in leaves):
             return None
-        return self._assembled(value.builder, value, iter(leaves))
-
-    def _assembled(self, builder: Builder, value: Value, leaves: Iterator[Expr | None]) -> Value:
-        if isinstance(value.ty, AdtType):
-            return self._space.border.gradient(builder, value, value.ty, leaves)
-        return _of_tensors(builder, value.ty, leaves)
+        return self._space.border.of_result(value, iter(leaves))
 
     def leaves_of(
         self, builder: Builder, made: Value | Sequence[Value | None] | None, ty: Type
@@ -207,16 +200,3 @@ class Transposed:
             case _:
                 assert isinstance(made, Value)
                 yield made.atom
-
-
-def _of_tensors(builder: Builder, ty: Type, leaves: Iterator[Expr | None]) -> Value:
-    """Return leaves in the form of tensors and tuples of them; unit stands where there is none."""
-    match ty:
-        case TensorType(_, dtype) if is_float(dtype):
-            leaf = next(leaves)
-            return builder.zeros(ty) if leaf is None else builder.value(leaf)
-        case TupleType(fields) if fields:
-            inside = tuple(_of_tensors(builder, f, leaves).atom for f in fields)
-            return Value(builder, Tuple(inside, ty, span=builder.span))
-        case _:
-            return builder.unit()

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ...ir.expr import Binding, Call, Expr, Tuple, Var
+from ...ir.expr import Binding, Call, Expr, Var
 from ...ir.op import Gradient, Op, Pointwise, Pullback
-from ...ir.types import UNIT, AdtType, DType, TensorType, TupleType, Type, is_float
+from ...ir.types import AdtType, DType, TensorType, TupleType, Type, is_float
 from ...operators.builder import Builder, Value
 from ...operators.primitive.create import full, zeros
 from ...operators.primitive.embedding import embedding_grad
@@ -33,7 +33,7 @@ def pull_operator(
     """Add the cotangents that the rule returns to those of the operands."""
     builder = sweep.builder
     rest = iter(cts)
-    g = _assemble(sweep, builder.value(out), rest)
+    g = sweep.border.of_result(builder.value(out), rest)
     args = tuple(builder.value(a) for a in call.args)
     start = len(builder.bindings)
     wanted = tuple(map(sweep.is_varied_anywhere, call.args))
@@ -55,26 +55,6 @@ def _float_count(ty: Type) -> int:
     if isinstance(ty, TupleType):
         return sum(map(_float_count, ty.fields))
     return int(isinstance(ty, TensorType) and is_float(ty.dtype))
-
-
-def _assemble(sweep: Adjoints, out: Value, cts: Iterator[Expr | None]) -> Value:
-    """Return cotangents in the shape of the result; unit stands where there is none."""
-    if isinstance(out.ty, AdtType):
-        return sweep.border.gradient(sweep.builder, out, out.ty, cts)
-    return _assembled(sweep.builder, out.ty, cts)
-
-
-def _assembled(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
-    match ty:
-        case TensorType(_, dtype) if is_float(dtype):
-            ct = next(cts)
-            return builder.zeros(ty) if ct is None else builder.value(ct)
-        case TupleType(fields) if fields:
-            inside = tuple(_assembled(builder, f, cts).atom for f in fields)
-            # Not bound: a rule takes the fields it needs, and those alone are saved or computed.
-            return Value(builder, Tuple(inside, ty, span=builder.span))
-        case _:
-            return builder.value(Tuple((), UNIT, span=builder.span))
 
 
 def _leaf_values(sweep: Adjoints, value: Value, ty: Type) -> Iterator[tuple[Value, Type]]:

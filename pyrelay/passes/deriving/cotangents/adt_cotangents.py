@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ....diagnostics.source import Span
 from ....ir.dims import DimVar
-from ....ir.expr import Clause, Expr, Function, Match, Var, Wildcard, type_of
+from ....ir.expr import Clause, Expr, Function, Match, Tuple, Var, Wildcard, type_of
 from ....ir.names import Names
 from ....ir.types import (
     AdtType,
@@ -76,6 +76,12 @@ class Border:
                 return builder.apply(function, given, ty, dims)
             case _:
                 return value
+
+    def of_result(self, out: Value, leaves: Iterator[Expr | None]) -> Value:
+        """Return leaves in the form of an operator's result; unit stands where there is none."""
+        if isinstance(out.ty, AdtType):
+            return self.gradient(out.builder, out, out.ty, leaves)
+        return _of_tensors(out.builder, out.ty, leaves)
 
     def incoming(self, builder: Builder, value: Value, ty: Type) -> list[Expr]:
         """Return the leaves of a cotangent that a user made in the value's own type."""
@@ -224,3 +230,16 @@ def _function(name: str, params: tuple[Var, ...], body: Expr, result: Type, span
     return Function(
         params, body, result, type_params, name, ty=FnType(types, result, type_params), span=span
     )
+
+
+def _of_tensors(builder: Builder, ty: Type, leaves: Iterator[Expr | None]) -> Value:
+    match ty:
+        case TensorType(_, dtype) if is_float(dtype):
+            leaf = next(leaves)
+            return builder.zeros(ty) if leaf is None else builder.value(leaf)
+        case TupleType(fields) if fields:
+            inside = tuple(_of_tensors(builder, f, leaves).atom for f in fields)
+            # Not bound: a rule takes the fields it needs, and those alone are saved or computed.
+            return Value(builder, Tuple(inside, ty, span=builder.span))
+        case _:
+            return builder.unit()
