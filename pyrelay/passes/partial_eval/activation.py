@@ -9,8 +9,9 @@ from typing import Final, final
 from ...analysis.callee import Callee
 from ...analysis.matching import Matching
 from ...analysis.retype import Retyping
-from ...ir.expr import Expr, Var, type_of
-from ...ir.types import Substitution, TupleType, Type
+from ...ir.dims import Dim
+from ...ir.expr import Constant, Expr, Var, type_of
+from ...ir.types import SizeType, Substitution, TupleType, Type
 from .values import Known, Made, Value
 
 
@@ -58,6 +59,8 @@ class Activation:
             match ty, value:
                 case TupleType(parts), Made(constructor=None, fields=fields):
                     pending += reversed(list(zip(parts, fields, strict=True)))
+                case SizeType(), Known(Constant(int() as number)):
+                    met.match(ty, SizeType(Dim.of(number)))
                 case _, Known():
                     pass
                 case _ if value.atom.ty is not None:

@@ -50,6 +50,7 @@ from .joins import closing, held_after, in_tail_position, join
 from .operators import Operators
 from .patterns import Opened, Path, Projected, opened, projected, unknown_parts
 from .residual import Facts, Residual
+from .rows import of_rows
 from .values import Known, Made, Unknown, Value, differ, made
 
 MAX_FOLLOWING: Final = 10
@@ -146,6 +147,7 @@ class Evaluator:
 
     def assign(self, var: Var, value: Value, around: Activation, code: BlockBuilder) -> None:
         """Let a variable of a function have a value."""
+        around.learn_from([(var, value)])
         ty = around.types.type(var.ty)
         assert ty is not None
         around.values[var] = self.residual.narrowed(value, ty, code)
@@ -212,12 +214,14 @@ class Evaluator:
     def _operator(self, expr: Call, around: Activation, code: BlockBuilder) -> Value:
         call = self._with_atoms(expr, around)
         assert isinstance(call, Call)
+        values = [self.atom(a, around) for a in expr.args]
+        rows = of_rows(self.residual, call, values, code)
+        if rows is not None:
+            return rows
         found = self._operators.simplified(call, self.residual.definitions)
         if is_atom(found):
             known = self.residual.value(found)
-            if isinstance(known, Unknown):
-                return self.facts.learned.get(found, known)
-            return known
+            return self.facts.learned.get(found, known) if isinstance(known, Unknown) else known
         assert isinstance(call.callee, Op)
         if own_effect(call) & Effect.STATE:
             self.facts.cells.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from ...analysis.retype import types_in
 from ...dataclass import dataclass
@@ -17,16 +17,14 @@ from ..closures import NotFirstOrder, first_order
 from ..simplify.dce import remove_dead
 from ..simplify.inline import inline_calls
 from ..simplify.promote_refs import promote_refs
-from .earlier import Earlier
+from . import limits
 from .operators import Operators
 from .specialise import Specialiser
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ...ir.module import Module
-
-
-MAX_ROUNDS: Final = 3
-"""How often a residual program is partially evaluated at most."""
 
 
 @final
@@ -65,31 +63,79 @@ def partially_evaluated(
     known data; where functions go into or out of the entry, they stay functions, and are not looked
     into. (Jones, Gomard and Sestoft, Partial Evaluation and Automatic Program Generation, 1993.)
     """
-    operators = Operators(evaluate, opaque, fast_math=fast_math)
-    earlier = Earlier()
-    while earlier.rounds < MAX_ROUNDS:
-        residual, earlier = _round(module, entry, operators, earlier)
-        if _is_equal(module, residual):
-            return module
-        module = residual
-    return module
+    evaluator = _Rounds(entry, Operators(evaluate, opaque, fast_math=fast_math))
+    found = evaluator.lasting(module)
+    if found is not None:
+        return found
+    plain = evaluator.plain(module)
+    found = None if plain is module else evaluator.lasting(plain)
+    return plain if found is None else found
 
 
-def _round(
-    module: Module, entry: str, operators: Operators, earlier: Earlier
-) -> tuple[Module, Earlier]:
-    """Return the residual program without dead code, and the work of this round and those before
-    it. What variants return is unknown to their callers; one that turns out not to reach itself is
-    unfolded in the next round."""
-    try:
-        whole = first_order(module, entry)
-    except NotFirstOrder:
-        whole = module
-    specialiser = Specialiser(promote_refs(whole), operators, earlier)
-    residual, forwarders = specialiser.module(entry)
-    direct = inline_calls(residual, forwarders)
-    left = remove_dead(promote_refs(remove_dead(direct, entry)), entry)
-    return _without_unused_data(left), specialiser.done
+@final
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """Evaluates a program again and again until it stays the same, all limits fresh each time, so
+    that the result is its own residual program."""
+
+    entry: str
+    operators: Operators
+
+    def lasting(self, module: Module) -> Module | None:
+        """Return the residual program if it is its own; None if none is found."""
+        found, is_whole = self._settled(module)
+        if found is None or is_whole or _is_equal(found, module):
+            return found
+        again, _ = self._settled(found)
+        return found if again is not None and _is_equal(again, found) else None
+
+    def plain(self, module: Module) -> Module:
+        """Return the residual program with all recursion left as it is; the program itself where
+        even that does not come to rest."""
+        found, _ = self._fixed(module, None)
+        return module if found is None else found
+
+    def _settled(self, module: Module) -> tuple[Module | None, bool]:
+        """Return a residual program that stays the same, and whether all of the program was looked
+        into. Recursion that met a limit is left as it is where nothing else comes to rest."""
+        closed: frozenset[str] = frozenset()
+        while True:
+            found, limited = self._fixed(module, closed)
+            if found is not None or limited <= closed:
+                return found, not closed
+            closed |= limited
+
+    def _fixed(
+        self, module: Module, closed: Collection[str] | None
+    ) -> tuple[Module | None, frozenset[str]]:
+        """Return the residual program that stays the same, None if none is found; and the functions
+        that met a limit."""
+        run, limited = limits.Run(closed), 0
+        for _ in range(limits.MAX_ROUNDS):
+            residual, run = self._round(module, run)
+            if run.is_exhausted:
+                break
+            if _is_equal(module, residual):
+                return module, run.limited
+            limited += run.is_limited
+            if limited == limits.MAX_LIMITED:
+                break
+            module = residual
+        return None, run.limited
+
+    def _round(self, module: Module, run: limits.Run) -> tuple[Module, limits.Run]:
+        """Return the residual program without dead code, and the run with this round. What variants
+        return is unknown to their callers; one that turns out not to reach itself is unfolded in
+        the next round."""
+        try:
+            whole = first_order(module, self.entry)
+        except NotFirstOrder:
+            whole = module
+        specialiser = Specialiser(promote_refs(whole), self.operators, run)
+        residual, forwarders = specialiser.module(self.entry)
+        direct = inline_calls(residual, forwarders)
+        left = remove_dead(promote_refs(remove_dead(direct, self.entry)), self.entry)
+        return _without_unused_data(left), specialiser.done
 
 
 def _without_unused_data(module: Module) -> Module:

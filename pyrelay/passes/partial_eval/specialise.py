@@ -34,9 +34,9 @@ from ...ir.names import Names
 from ...ir.op import Effect
 from ...ir.traverse import Steps, pre_order, run
 from ...ir.types import FnType, Substitution, Type, as_arguments
+from . import limits
 from .activation import Activation
 from .branches import Result, Tail
-from .earlier import Earlier
 from .evaluator import Evaluator
 from .joins import closing
 from .operators import Operators
@@ -56,22 +56,6 @@ from .values import (
     token,
     weight_of,
 )
-
-MAX_CALLS: Final = 4_000
-"""How many calls an attempt may make, and operations emit. One that makes more is abandoned, and
-the next may make half as many, so recursion that never ends wastes no more than two."""
-FEWEST_CALLS: Final = 100
-"""How many calls abandoned attempts must have left for another one."""
-MAX_UNFOLDED: Final = 500
-"""Up to how many nodes, with all that they call, functions are unfolded for unknown arguments."""
-MAX_VARIANTS: Final = 64
-"""How many variants of a function a round makes before all its arguments are unknown."""
-MAX_WEIGHT: Final = 1_000
-"""How many parts a known argument may have that a variant is for; larger data is passed."""
-MAX_OPERATIONS: Final = 20_000
-"""How many operations all residual functions may have before nothing is unfolded any more."""
-MAX_STEPS: Final = 200_000
-"""How many nodes are evaluated, in all rounds, before nothing is unfolded any more."""
 
 
 @final
@@ -140,16 +124,17 @@ class _Site:
 class Specialiser:
     """Makes the residual functions of a program."""
 
-    def __init__(self, module: Module, operators: Operators, earlier: Earlier) -> None:
-        self._earlier: Final = earlier
+    def __init__(self, module: Module, operators: Operators, run: limits.Run) -> None:
+        self._run: Final = run
         self._module: Final = module
+        self._max_steps: Final = limits.max_steps(module)
         self._effects: Final = effects_of(module)
         self._residual: Final = Residual(module.adts)
         self._evaluator: Final = Evaluator(self._residual, operators, self._effects)
         self._evaluator.calls = self
-        self._evaluator.steps = earlier.steps
         graph = call_graph(module)
         self._recursive: Final = graph.recursive
+        self._groups: Final = graph.groups
         self._group: Final = {n: i for i, group in enumerate(graph.groups) for n in group}
         self._sizes: Final = _unfolded_sizes(module)
         self._callees: Final[dict[str, Callee]] = {}
@@ -158,7 +143,8 @@ class Specialiser:
         self._counts: Final = Counter[str]()
         self._pending: Final = deque[Variant]()
         self._attempts: Final[dict[int, _Attempt]] = {}
-        self._allowance = 2 * MAX_CALLS >> earlier.rounds
+        self._limited: Final = set[str]()
+        self._allowance = 2 * limits.MAX_CALLS
         """How many calls attempts may still make that come to nothing; each has half of it."""
         self._failed: Final[dict[tuple[str, Key], tuple[Value, ...]]] = {}
         self._values: Final[dict[tuple[str, Key], Known]] = {}
@@ -167,11 +153,17 @@ class Specialiser:
         self._forwarders: Final[list[str]] = []
 
     @property
-    def done(self) -> Earlier:
-        """The work of this round and those before it."""
-        origin = self._earlier.origin
+    def done(self) -> limits.Run:
+        """The run with what this round has used."""
+        origin = self._run.origin
         origins = {v.name: origin(v.of) for v in self._variants.values()}
-        return Earlier(self._earlier.rounds + 1, self._evaluator.steps, origins)
+        limited, is_exhausted = self._run.limited | self._limited, self.steps > self._max_steps
+        return limits.Run(self._run.closed, limited, bool(self._limited), is_exhausted, origins)
+
+    @property
+    def steps(self) -> int:
+        """How many nodes have been evaluated."""
+        return self._evaluator.steps
 
     @cached_property
     def _dims(self) -> Names:
@@ -258,7 +250,7 @@ class Specialiser:
         if found is None:
             is_generic = not known_dims and all(isinstance(p, Unknown) for p in pattern)
             own = name if is_generic else self._names.fresh(name)
-            self._counts[self._earlier.origin(name)] += 1
+            self._counts[name] += 1
             found = Variant(own, name, pattern, key, known_dims, self._root)
             self._variants[whole] = found
             self._pending.append(found)
@@ -292,11 +284,14 @@ class Specialiser:
     @property
     def _is_exhausted(self) -> bool:
         """Whether the limits of the whole are reached."""
-        emitted, steps = self._residual.operations, self._evaluator.steps
-        return emitted > MAX_OPERATIONS or steps > MAX_STEPS
+        return self._residual.operations > limits.MAX_OPERATIONS or self.steps > self._max_steps
+
+    def _limit(self, name: str) -> None:
+        """Note that a function, and those that call each other with it, met a limit."""
+        self._limited.update(map(self._run.origin, self._groups[self._group[name]]))
 
     def _is_cheap(self, name: str) -> bool:
-        return self._sizes[name] <= MAX_UNFOLDED
+        return self._sizes[name] <= limits.MAX_UNFOLDED
 
     def _recursive_call(
         self, site: _Site, around: Activation, code: BlockBuilder, tail: bool
@@ -311,8 +306,11 @@ class Specialiser:
             return self._specialised(site, self._failed[key], code, tail)
         root = self._root
         is_inside = root is not None and self._group[root.of] == group
-        is_spent = self._is_exhausted or self._allowance < FEWEST_CALLS
-        if is_inside or is_spent or not any(map(is_static, site.args)):
+        is_free = is_inside or self._run.is_closed(site.name)
+        if is_free or not any(map(is_static, site.args)):
+            return self._specialised(site, site.args, code, tail)
+        if self._is_exhausted or self._allowance < limits.FEWEST_CALLS:
+            self._limit(site.name)
             return self._specialised(site, site.args, code, tail)
         return (yield self._attempted(site, around, code, tail))
 
@@ -349,6 +347,7 @@ class Specialiser:
         most = self._allowance // 2
         if attempt.calls > most or emitted > most or self._is_exhausted:
             self._allowance -= min(attempt.calls, most)
+            self._limit(attempt.name)
             raise _Abandoned(attempt)
         nearest: Activation | None = around
         while nearest is not None and nearest.name != site.name:
@@ -418,12 +417,17 @@ class Specialiser:
         """Return the variant for a call: generalised where it would be one of ever new ones."""
         function = self._module.functions[site.name]
         generic = tuple(Unknown(p) for p in function.params)
-        if self._is_exhausted or self._counts[self._earlier.origin(site.name)] >= MAX_VARIANTS:
+        if site.name in self._recursive and self._run.is_closed(site.name):
+            return self._variant(site.name, generic, {})
+        if self._is_exhausted or self._counts[site.name] >= limits.MAX_VARIANTS:
+            self._limit(site.name)
             return self._variant(site.name, generic, {})
         types = [type_of(p) for p in function.params]
         pairs = zip(pattern, types, strict=True)
         found = tuple(
-            run(self._residual.sealed(p, t)) if weight_of(p) <= MAX_WEIGHT else Unknown(p.atom)
+            run(self._residual.sealed(p, t))
+            if weight_of(p) <= limits.MAX_WEIGHT
+            else Unknown(p.atom)
             for p, t in pairs
         )
         ancestor = self._root
@@ -492,5 +496,5 @@ def _unfolded_sizes(module: Module) -> Mapping[str, int]:
             size = sum(not is_atom(n) for n in pre_order(function.body))
             calls = mentions(function).all.items()
             size += sum(count * sizes.get(callee, 0) for callee, count in calls)
-            sizes[name] = min(size, MAX_UNFOLDED + 1)
+            sizes[name] = min(size, limits.MAX_UNFOLDED + 1)
     return sizes

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pyrelay.passes.partial_eval import partially_evaluated
-from pyrelay.passes.partial_eval.specialise import MAX_VARIANTS
+from pyrelay.passes.partial_eval.limits import MAX_VARIANTS
 from pyrelay.text.printer import to_text
 from tests.unit.passes.partial_eval.residuals import LISTS, derived, left, residual
 from tests.unit.passes.programs import body_of, folding

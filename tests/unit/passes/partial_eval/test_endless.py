@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.module import Module
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.partial_eval import partially_evaluated
-from pyrelay.passes.partial_eval.specialise import MAX_OPERATIONS
+from pyrelay.passes.partial_eval import limits, partially_evaluated
 from tests.strategies import Draw
 from tests.unit.passes.partial_eval.residuals import LISTS, derived
 from tests.unit.passes.programs import folding
@@ -86,18 +86,20 @@ def size_of(module: Module) -> int:
 
 
 def expect_bounded(text: str) -> None:
-    """Partially evaluate a program; what is left is a program of the type, of bounded size."""
+    """Partially evaluate a program; the result is a program of the type, of bounded size, and its
+    own residual program."""
     module = derived(text)
     made = partially_evaluated(module, "main", folding)
     verify(made, Stage.DERIVED)
     assert made.functions["main"].ty == module.functions["main"].ty
-    assert size_of(made) < 8 * size_of(module) + 10 * MAX_OPERATIONS
+    assert size_of(made) < 8 * size_of(module) + 10 * limits.MAX_OPERATIONS
+    assert alpha_equal(partially_evaluated(made, "main", folding), made)
 
 
 @settings(max_examples=12)
 @given(endless())
 def test_functions_that_call_themselves_at_random_leave_a_bounded_program(text: str) -> None:
-    with patch("pyrelay.passes.partial_eval.specialise.MAX_STEPS", 20_000):
+    with patch.multiple(limits, MAX_STEPS=3_000, MAX_OPERATIONS=1_000, MAX_CALLS=500):
         expect_bounded(text)
 
 
