@@ -20,11 +20,11 @@ from . import attributes
 from .attributes import Attribute, only, optional, refuse, word
 from .imported import Emit, Imported, always
 from .lookups import LOOKUPS
-from .pools import POOLS
 from .reductions import REDUCTIONS
+from .resizing import RESIZING, UPSAMPLING, upsampled
 
 _ROW: Final = (("int", 0),)
-_PLAIN: Final = {op.name: op for op in (*LOOKUPS, *POOLS, *REDUCTIONS)}
+_PLAIN: Final = {op.name: op for op in (*LOOKUPS, *RESIZING, *REDUCTIONS)}
 """The operators of the same name whose sizes are attributes."""
 
 
@@ -217,6 +217,12 @@ def _collapse_sum_to(e: Emit, x: Expr, shape: Expr) -> Expr:
     return x
 
 
+def _upsampling(e: Emit, x: Expr, height: Expr, width: Expr, **how: Any) -> Expr:
+    scales = (e.call(view.reshape, scale, shape=()) for scale in (height, width))
+    first, second = scales
+    return upsampled(e, x, (first, second), **how)
+
+
 def _sized(name: str, *operands: str, size: str, at: int, single: bool = False) -> Imported:
     """Return an operator that is the one of the same name with the operand at place `at` as its
     attribute `size`."""
@@ -297,4 +303,10 @@ DYNAMIC: Final = (
         *("one_hot", "indices", "on_value", "off_value", "depth"), size="depth", at=3, single=True
     ),
     _sized("image.resize2d", "data", "size", size="size", at=1),
+    _sized(
+        *("sparse_to_dense", "sparse_indices", "sparse_values", "default_value", "output_shape"),
+        size="output_shape",
+        at=3,
+    ),
+    _dynamic("dyn.nn.upsampling", ("data", "scale_h", "scale_w"), _upsampling, 0, **UPSAMPLING),
 )

@@ -81,6 +81,29 @@ def _one_hot(
     return e.call(compare.where, is_hot, on, off)
 
 
+def _sparse_to_dense(
+    e: Emit, indices: Expr, values: Expr, default: Expr | None, *, output_shape: Any
+) -> Expr:
+    """Build a tensor of the values at the places that rows of indices name, and of the default
+    elsewhere."""
+    rank, shape = len(output_shape), e.shape(indices)
+    columns = shape[1].constant if len(shape) > 1 else 1
+    if columns != rank:
+        refuse(f"needs indices of {rank} columns, as many as `output_shape` has sizes")
+    indices = e.named(e.call(view.reshape, indices, shape=(-1, rank)))
+    blank = e.number(0) if default is None else default
+    kept = e.dtype(values)
+    whole = e.call(view.expand, e.call(compare.cast, blank, dtype=kept), size=output_shape)
+    at = [
+        e.call(index.index, indices, e.tuple(e.number(n)), spec=(*_ALL, ("int", 0)))
+        for n in range(rank)
+    ]
+    spec = tuple(("int", place) for place in range(rank))
+    return e.call(index.set_at, whole, e.tuple(*at), values, spec=spec)
+
+
+_ALL: Final = (("slice", None, None, None),)
+
 LOOKUPS: Final = (
     Imported(
         name="take",
@@ -104,6 +127,14 @@ LOOKUPS: Final = (
         operands=("data", "indices"),
         attributes={"batch_dims": only(0), "index_rank": optional(attributes.integer)},
         build=_gather_nd,
+        needs_types=always,
+    ),
+    Imported(
+        name="sparse_to_dense",
+        operands=("sparse_indices", "sparse_values", "default_value"),
+        optional=1,
+        attributes={"output_shape": Attribute(attributes.integers)},
+        build=_sparse_to_dense,
         needs_types=always,
     ),
     Imported(

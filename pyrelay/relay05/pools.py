@@ -7,12 +7,10 @@ from typing import Any, Final
 from ..ir.expr import Expr
 from ..ir.op import Op
 from ..operators.composite import pools
-from ..operators.composite.resample import interpolate
 from ..operators.primitive import extrema, pool
-from ..operators.primitive.compare import cast
 from ..operators.primitive.reduce import mean
 from . import attributes
-from .attributes import Attribute, only, optional, refuse, word
+from .attributes import Attribute, optional, refuse, word
 from .images import LAYOUTS, TO_FIRST, each, from_first, padded_image, permuted
 from .imported import Emit, Imported
 
@@ -95,36 +93,6 @@ def _adaptive_pool(
     return from_first(e, out, layout, out_layout)
 
 
-def _resize(
-    e: Emit,
-    x: Expr,
-    *,
-    size: Any,
-    layout: str,
-    method: str,
-    coordinate_transformation_mode: str,
-    rounding_method: str,
-    out_dtype: Any,
-    **_: Any,
-) -> Expr:
-    way = (method, coordinate_transformation_mode, rounding_method)
-    if way not in _RESIZED:
-        refuse(
-            "is supported with half_pixel or align_corners for linear, and with asymmetric and "
-            "floor for nearest_neighbor only"
-        )
-    x = permuted(e, x, TO_FIRST[layout])
-    out = from_first(e, e.call(interpolate, x, size=size, **_RESIZED[way]), layout, None)
-    return out if out_dtype is None else e.call(cast, out, dtype=out_dtype)
-
-
-_RESIZED: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
-    ("linear", "half_pixel", ""): {"mode": "bilinear"},
-    ("linear", "align_corners", ""): {"mode": "bilinear", "align_corners": True},
-    ("nearest_neighbor", "asymmetric", "floor"): {"mode": "nearest"},
-}
-"""The ways to resize that agree with ours, and the attributes of each."""
-
 _MAX: Final = {1: pools.max_pool1d, 2: pool.max_pool2d, 3: pools.max_pool3d}
 _AVG: Final = {1: pools.avg_pool1d, 2: pool.avg_pool2d, 3: pools.avg_pool3d}
 
@@ -149,25 +117,6 @@ POOLS: Final = (
             build=_avg_pool(op, rank),
         )
         for rank, op in _AVG.items()
-    ),
-    Imported(
-        name="image.resize2d",
-        operands=("data",),
-        attributes={
-            "size": Attribute(attributes.integers),
-            "roi": only((0.0, 0.0, 0.0, 0.0)),
-            "layout": Attribute(word(*LAYOUTS[2]), LAYOUTS[2][0]),
-            "method": Attribute(word("linear", "nearest_neighbor", "cubic"), "linear"),
-            "coordinate_transformation_mode": Attribute(
-                word("half_pixel", "align_corners", "asymmetric"), "half_pixel"
-            ),
-            "rounding_method": Attribute(word("", "round", "floor", "ceil"), ""),
-            "cubic_alpha": only(-0.5),
-            "cubic_exclude": only(0),
-            "extrapolation_value": only(0.0),
-            "out_dtype": optional(attributes.dtype),
-        },
-        build=_resize,
     ),
     Imported(
         name="nn.global_avg_pool2d",

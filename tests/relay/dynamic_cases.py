@@ -106,10 +106,52 @@ DYNAMIC: list[Case] = [
         (IMAGE, numbers(8, 7)),
         lambda x, _: functional.interpolate(x, (8, 7), mode="bilinear"),
     ),
+    (
+        "dyn.sparse_to_dense(%x, %y, %z, %u)",
+        (torch.tensor([[0, 0], [1, 2]]), draw(2), torch.tensor(9.0), numbers(3, 4)),
+        lambda places, values, default, _: _dense((3, 4), places, values, default),
+    ),
+    (
+        "dyn.sparse_to_dense(%x, %y, %z, %u)",
+        (numbers(1, 4, 5), draw(3), torch.tensor(0.0), numbers(7)),
+        lambda places, values, default, _: _dense((7,), places[:, None], values, default),
+    ),
+    (
+        "dyn.nn.upsampling(%x, %y, %z)",
+        (IMAGE, torch.tensor(2.0), torch.tensor(3.0)),
+        lambda x, *_: functional.interpolate(x, (8, 15)),
+    ),
+    (
+        'dyn.nn.upsampling(%x, %y, %z, method="bilinear", align_corners=True)',
+        (IMAGE, torch.tensor([1.5]), torch.tensor([2.0])),
+        lambda x, *_: functional.interpolate(x, (6, 10), mode="bilinear", align_corners=True),
+    ),
+    (
+        'dyn.nn.upsampling(%x, %y, %z, layout="NHWC", method="bilinear")',
+        (IMAGE.permute(0, 2, 3, 1), torch.tensor(2.0), torch.tensor(1.6)),
+        lambda x, *_: _between(x.permute(0, 3, 1, 2), (8, 8)).permute(0, 2, 3, 1),
+    ),
     ("dyn.nn.pad(%x, %y)", (X[0], torch.tensor([[1, 0], [2, 3]])), lambda x, _: _padded(x)),
     ("collapse_sum_to(%x, %y)", (X, numbers(3, 1)), lambda x, _: x.sum((0, 2)).unsqueeze(1)),
     ("collapse_sum_to(%x, %y)", (X, numbers(2, 1, 4)), lambda x, _: x.sum(1, keepdim=True)),
 ]
+
+
+def _dense(shape: tuple[int, ...], places: Tensor, values: Tensor, default: Tensor) -> Tensor:
+    whole = default.expand(shape).clone()
+    whole[tuple(places.T)] = values
+    return whole
+
+
+def _between(x: Tensor, size: tuple[int, int]) -> Tensor:
+    """Return images whose elements lie between others, each at its place times the ratio of the
+    sizes, by the weights of all of them."""
+    weights = [
+        torch.clamp(1 - (torch.arange(n)[:, None] * (m / n) - torch.arange(m)).abs(), min=0)
+        for n, m in zip(size, x.shape[2:], strict=True)
+    ]
+    height, width = (w / w.sum(1, keepdim=True) for w in weights)
+    return torch.einsum("bchw,ih,jw->bcij", x, height, width)
 
 
 def _padded(x: Tensor) -> Tensor:

@@ -134,6 +134,26 @@ NETWORKS: list[Case] = [
         ).permute(0, 2, 3, 4, 1),
     ),
     (
+        "nn.upsampling(%x, scale_h=2, scale_w=1.5f)",
+        (draw(1, 2, 4, 6),),
+        lambda x: functional.interpolate(x, (8, 9)),
+    ),
+    (
+        'nn.upsampling(%x, scale_h=2, scale_w=3, method="bilinear", align_corners=True)',
+        (draw(1, 2, 4, 6),),
+        lambda x: functional.interpolate(x, (8, 18), mode="bilinear", align_corners=True),
+    ),
+    (
+        "sparse_to_dense(%x, %y, output_shape=[3, 4])",
+        (torch.tensor([[0, 0], [1, 2]]), draw(2)),
+        lambda places, values: torch.sparse_coo_tensor(places.T, values, (3, 4)).to_dense(),
+    ),
+    (
+        "sparse_to_dense(%x, %y, 1f, output_shape=[5])",
+        (torch.tensor(3), torch.tensor(2.0)),
+        lambda *_: torch.tensor([1.0, 1.0, 1.0, 2.0, 1.0]),
+    ),
+    (
         "image.resize2d(%x, size=[5, 9])",
         (IMAGE,),
         lambda x: functional.interpolate(x, (5, 9), mode="bilinear"),

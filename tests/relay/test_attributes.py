@@ -109,6 +109,11 @@ POOLED_VOLUMES: Final[dict[str, Values]] = {
     **VOLUMES,
 }
 
+UPSAMPLED: Final[dict[str, Values]] = {
+    "layout": (None, '"NHWC"'),
+    "method": ('"bilinear"', '"nearest_neighbor"'),
+    "align_corners": (None, "True"),
+}
 CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
     "clip": ("%X", {"a_min": ("-1f", "0f"), "a_max": ("1f", "0.5f")}),
     "cast": ("%X", {"dtype": ('"int32"', '"int64"')}),
@@ -186,6 +191,9 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
             "out_dtype": (None, '"float64"'),
         },
     ),
+    "sparse_to_dense": ("%b, %b", {"output_shape": ("[3]", "[4]")}),
+    "dyn.nn.upsampling": ("%I, %A, %A", UPSAMPLED),
+    "nn.upsampling": ("%I", {"scale_h": ("2", "3"), "scale_w": ("2", "3"), **UPSAMPLED}),
     "nn.pad": (
         "%Q",
         {

@@ -17,8 +17,9 @@ from .scene import Invariant, VerifyError
 if TYPE_CHECKING:
     from ..module import Module
 
-_SAYING: Final = frozenset({"dtype", "fill_value"})
-"""The attributes of operators that convert their operands."""
+_SAYING: Final = frozenset({"dtype", "fill_value", "operator"})
+"""The attributes of operators that convert their operands, or that stand for one of Relay's, which
+inference writes out."""
 
 
 def verify_conversions(before: Module, after: Module) -> None:
