@@ -110,12 +110,16 @@ class Batching:
         """The parameters that the options name: none."""
         return ()
 
+    def fits(self, count: int) -> bool:
+        """Return whether there are axes for `count` parameters."""
+        return not isinstance(self.in_axes, tuple) or len(self.in_axes) == count
+
     def axes(self, count: int) -> tuple[Axes, ...]:
         """Return the axes of each of `count` parameters. Raises ValueError where there are others
         than parameters."""
         if not isinstance(self.in_axes, tuple):
             return (self.in_axes,) * count
-        if len(self.in_axes) != count:
+        if not self.fits(count):
             raise ValueError(f"`in_axes` has {len(self.in_axes)} axes for {count} parameters")
         return self.in_axes
 

@@ -14,19 +14,21 @@ from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
-from .calls.mentions import lift, transform_of
+from .calls.mentions import lift, omitted, transform_of
 from .program import described
 from .program.context import Context
-from .program.derived import derived_signature
+from .program.derived import derived_signature, without
 from .program.described import Described
 from .program.environment import Static
 from .program.models import ModelInstance
 from .program.program import SourceProgram
-from .program.signature import Signature
+from .program.signature import Parameter, Signature
 from .source.definition import (
     Definition,
     DerivedFunction,
     Implicit,
+    InPlace,
+    LeftOut,
     MadeFunction,
     Meaning,
     PassedFunction,
@@ -66,6 +68,13 @@ def specialised(
     types = (*kept, *(p for p in mentioned if p not in kept))
     made = Function(tuple(params), body, None, types, original.name, span=span)
     return name, {**functions, name: made}
+
+
+def in_place(cx: Context, value: InPlace, parameter: Parameter) -> Expr:
+    """Return the expression that stands in the program in the place of a parameter."""
+    if isinstance(value, LeftOut):
+        return omitted(cx, parameter, parameter.span)
+    return passed_function(cx, value, parameter.name, parameter.span)
 
 
 def passed_function(cx: Context, function: PassedFunction, name: str, span: Span) -> Expr:
@@ -119,7 +128,9 @@ def derived(
     all functions."""
     span = entry.definition.source.head
     original = functions[base]
-    entry = _without(entry, program.signature(entry.definition), program.passed)
+    entry = without(entry, program.signature(entry.definition), program.passed)
+    typed = tuple(replace(p, ty=known(p.ty)) for p in signature.parameters)
+    signature = replace(signature, parameters=typed)
     params = tuple(_at(p, known) for p in original.params)
     first = len(params) - len(signature.values)
     last = first + len(signature.explicit)
@@ -140,25 +151,13 @@ def derived(
     for each in reversed(layers):
         function = transform_of(each, function, derived_signature(each.base, signature), span)
     if made_of is not signature:
-        values = tuple(Var(p.name, known(p.ty), span=span) for p in made_of.explicit)
+        values = tuple(Var(p.name, p.ty, span=span) for p in made_of.explicit)
         params = (*hidden, *values, *implicit)
     assert isinstance(function, Transform)
     name = program.fresh_name(entry.name)
     body = Call(function, values, span=span)
     made = Function(params, body, None, _quantified(original, params), entry.name, span=span)
     return name, {**functions, name: made}
-
-
-def _without(
-    entry: DerivedFunction, signature: Signature, passed: Collection[str]
-) -> DerivedFunction:
-    """Return transforms of a function for its parameters but those that are in place already."""
-    takes = derived_signature(entry.base, signature).explicit
-    kept = [i for i, p in enumerate(takes) if p.name not in passed]
-    base = entry.base
-    if isinstance(base, DerivedFunction):
-        base = _without(base, signature, passed)
-    return replace(entry, base=base, options=entry.options.keeping(kept))
 
 
 def instantiation(

@@ -59,9 +59,10 @@ from .source.definition import (
     DefinitionKind,
     DerivedFunction,
     Implicit,
+    InPlace,
+    LeftOut,
     MadeFunction,
     ModelUse,
-    PassedFunction,
     StaticValue,
 )
 from .source.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
@@ -105,7 +106,7 @@ class Translation:
 
 def translate(
     entry: Definition | DerivedFunction,
-    statics: Mapping[str, StaticValue | PassedFunction] | None = None,
+    statics: Mapping[str, StaticValue | InPlace] | None = None,
     implicit: Sequence[ModelUse] = (),
     models: Sequence[ModelUse | None] = (),
     varying: Collection[CapturedName] = (),
@@ -113,8 +114,8 @@ def translate(
 ) -> Translation:
     """Return the program of a function for its static arguments and for the models it gets.
 
-    Among the static arguments may be relay functions, for parameters that are functions. `implicit`
-    has the instances of the model definitions that the program mentions (for an entry that is a
+    Among the static arguments may be relay functions, for parameters that are functions, and
+    the defaults of parameters that are left out. `implicit` has the instances of the model definitions that the program mentions (for an entry that is a
     model, its own), `models` the arguments for parameters that are models, in order. Without them
     the models are as their mentions and annotations say, in evaluation mode. The captured numbers
     at the places in `varying` are read by each run. `types` binds the type parameters of the entry,
@@ -123,9 +124,9 @@ def translate(
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
     plain: dict[str, StaticValue] = {}
-    passed: dict[str, PassedFunction] = {}
+    passed: dict[str, InPlace] = {}
     for parameter, value in (statics or {}).items():
-        if isinstance(value, Definition | DerivedFunction | Op | MadeFunction | Residual):
+        if isinstance(value, Definition | DerivedFunction | Op | MadeFunction | Residual | LeftOut):
             passed[parameter] = value
         else:
             plain[parameter] = value
@@ -207,7 +208,7 @@ class _Given:
     implicit: Sequence[ModelUse]
     models: Sequence[ModelUse | None]
     varying: Collection[CapturedName]
-    functions: Mapping[str, PassedFunction]
+    functions: Mapping[str, InPlace]
     """The relay functions that are passed, by parameter."""
 
 
@@ -475,12 +476,13 @@ def _type_of(program: SourceProgram, variable: ModelVar, spec: ModelSpec) -> Typ
 
 
 def _mention_passed(program: SourceProgram, instance: ModelInstance, given: _Given) -> None:
-    """Translate the relay functions that are passed to the entry."""
+    """Translate the relay functions that are passed to the entry, and the defaults in the place of
+    its parameters."""
     cx = _context(program, instance) if given.functions else None
-    spans = {p.name: p.span for p in program.signature(given.definition).values}
+    parameters = {p.name: p for p in program.signature(given.definition).values}
     for name, function in given.functions.items():
         assert cx is not None
         try:
-            program.passed[name] = entries.passed_function(cx, function, name, spans[name])
+            program.passed[name] = entries.in_place(cx, function, parameters[name])
         except NotSupplied:
-            program.report(UnknownModel(spans[name]))
+            program.report(UnknownModel(parameters[name].span))

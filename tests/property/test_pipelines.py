@@ -6,6 +6,7 @@ works on tensors that record gradients, so that every composition has its refere
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -37,10 +38,11 @@ GIVEN: Final = "%a, %v, %s, %k, %b"
 
 class Step(NamedTuple):
     """A step of a pipeline: the body of its function, in which `@f` is the one before, and its
-    counterpart."""
+    counterpart; the functions beside it, whose names end in that of its own."""
 
     body: str
     of: Callable[[Loss], Loss]
+    beside: str = ""
 
 
 def gradient(f: Loss, args: Args) -> Args:
@@ -127,33 +129,56 @@ STEPS: Final = {
         over_vectors,
     ),
     "checkpoint": Step(f"checkpoint(@f)({GIVEN})", same),
+    "custom_vjp": Step(
+        f"let %ruled = custom_vjp(@f, @fwd_own, @bwd_own); %ruled({GIVEN})",
+        same,
+        f"def @fwd_own[N: Dim, M: Dim]({PARAMS}) {{ (@f({GIVEN}), ({GIVEN})) }}\n"
+        "def @bwd_own[N: Dim, M: Dim]("
+        "%r: (Tensor[(N, M), float64], Tensor[(M,), float64], float64, int64, bool), %g: float64) {"
+        f" let %p = vjp{{{DIFFERENTIATION}}}(@f)(%r.0, %r.1, %r.2, %r.3, %r.4);"
+        " let %pull = %p.1; let %d = %pull(%g); (%d.0, %d.1, %d.2) }\n",
+    ),
+    "partial evaluation": Step("", same),
     "autocast": Step(f"autocast(@f)({GIVEN})", same),
 }
-PASSES: Final[dict[str, Callable[[Module], Module]]] = {
-    "nothing": lambda m: m,
-    "simplify": lambda m: simplify(m, "last", lambda m, entry: evaluate(m, entry, ())),
-    "partial evaluation": lambda m: partially_evaluated(
-        m, "last", lambda m, entry: evaluate(m, entry, ())
-    ),
+PASSES: Final[dict[str, Callable[[Module, str], Module]]] = {
+    "nothing": lambda m, _: m,
+    "simplify": lambda m, entry: simplify(m, entry, value_of),
+    "partial evaluation": lambda m, entry: partially_evaluated(m, entry, value_of),
 }
 
 
-def pipeline(program: Program, names: list[str]) -> tuple[Module, Loss]:
-    """Return the program with the functions of the steps, expanded; and what the last is like."""
-    text = to_text(program.module).replace(", typed]", "]", 1)
+def value_of(module: Module, entry: str) -> Any:
+    return evaluate(module, entry, ())
 
-    def loss(*args: Any) -> torch.Tensor:
-        return evaluate(program.module, "main", args, grad=True)
 
-    before, reference = "@main", loss
-    for place, name in enumerate(names):
-        own = "last" if place == len(names) - 1 else f"step_{place}"
-        body = STEPS[name].body.replace("@f", before)
-        text += f"def @{own}[N: Dim, M: Dim]({PARAMS}) -> float64 {{ {body} }}\n"
-        before, reference = f"@{own}", STEPS[name].of(reference)
+def untyped(module: Module) -> str:
+    return to_text(module).replace(", typed]", "]", 1)
+
+
+def expanded(text: str) -> Module:
     module = unless_refused(to_anf(infer(parse_module(text))))
     verify(module, Stage.DERIVED)
-    return module, reference
+    return module
+
+
+def pipeline(program: Program, names: list[str]) -> tuple[Module, str, Loss]:
+    """Return the program with the functions of the steps, expanded; the name of the last, and what
+    it is like."""
+    text, before = untyped(program.module), "main"
+
+    def reference(*args: Any) -> torch.Tensor:
+        return evaluate(program.module, "main", args, grad=True)
+
+    for place, name in enumerate(names):
+        step, own = STEPS[name], f"step_{place}"
+        if name in PASSES:
+            text = untyped(PASSES[name](expanded(text), before))
+            continue
+        made = f"def @own[N: Dim, M: Dim]({PARAMS}) -> float64 {{ {step.body} }}\n"
+        text += re.sub(r"@f\b", f"@{before}", step.beside + made).replace("own", own)
+        before, reference = own, step.of(reference)
+    return expanded(text), before, reference
 
 
 SUM = Program(
@@ -179,7 +204,7 @@ HELD = Program(
     seed=2,
 )
 FEW = settings(max_examples=settings().max_examples // 5)
-PIPELINES = st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=3)
+PIPELINES = st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=4)
 
 
 @FEW
@@ -188,8 +213,8 @@ PIPELINES = st.lists(st.sampled_from(list(STEPS)), min_size=1, max_size=3)
 @example(HELD, ["vjp", "vjp", "vjp"], "partial evaluation")
 @given(programs(4, differentiable=True), PIPELINES, st.sampled_from(list(PASSES)))
 def test_a_pipeline_is_what_autograd_finds(program: Program, names: list[str], last: str) -> None:
-    module, reference = pipeline(program, names)
-    made = PASSES[last](module)
+    module, entry, reference = pipeline(program, names)
+    made = PASSES[last](module, entry)
     verify(made, Stage.DERIVED)
     expected = reference(*program.arguments(requires_grad=True))
-    assert_program(evaluate(made, "last", program.arguments()), expected.detach())
+    assert_program(evaluate(made, entry, program.arguments()), expected.detach())

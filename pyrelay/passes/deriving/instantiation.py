@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...ir.dims import Dim, DimVar
 from ...ir.types import (
     AdtType,
+    FnType,
     RefType,
     SizeType,
     Substitution,
@@ -82,5 +83,7 @@ def _parts(ty: Type | Dim) -> Sequence[Type | Dim]:
             return (value,)
         case AdtType(_, args):
             return args
+        case FnType(params, result):
+            return (*params, result)
         case _:
             return ()

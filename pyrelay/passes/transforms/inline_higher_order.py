@@ -25,6 +25,8 @@ from ...ir.expr import (
     GlobalVar,
     LetBlock,
     Transform,
+    Tuple,
+    TupleGet,
     Var,
     function_type,
     type_of,
@@ -38,7 +40,7 @@ from ..normalise.flavours import with_flavours
 from ..simplify.inline import inline_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
     from ...ir.dims import Dim
     from ..deriving.store import Store
@@ -47,9 +49,10 @@ if TYPE_CHECKING:
 def with_functions_captured(store: Store, function: Function) -> Function:
     """Return a function in A-normal form in which transforms are passed no functions, where that
     can be; itself if there are none."""
+    known = definitions(function)
     taken = {
         var: value
-        for var, value in definitions(function).items()
+        for var, value in known.items()
         if isinstance(value, Transform) and _captured(value) and var not in used_as_values(function)
     }
     if not taken:
@@ -58,7 +61,7 @@ def with_functions_captured(store: Store, function: Function) -> Function:
     def change(node: Expr) -> Expr:
         match node:
             case Call(Var() as callee) if callee in taken:
-                return _with_captures(store, node, taken[callee])
+                return _with_captures(store, node, taken[callee], known)
             case LetBlock(bindings):
                 return replace(node, bindings=tuple(_flat(bindings, taken)))
             case _:
@@ -88,16 +91,19 @@ def _captured(transform: Transform) -> frozenset[int]:
     return frozenset(found)
 
 
-def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
+def _with_captures(
+    store: Store, call: Call, transform: Transform, known: Mapping[Expr, Expr]
+) -> LetBlock:
     """Return a call of a transform as one of the transform of a local function of fewer
     arguments."""
     captured, span = _captured(transform), call.span
     inner_type = function_type(transform.function)
     assert not transform.captures, "captures come with the conversion of the whole program"
-    kept = [i for i in range(len(call.args)) if i not in captured]
+    before, given = _arguments(call, transform, known)
+    kept = [i for i in range(len(given)) if i not in captured]
     types = tuple(inner_type.params[i] for i in kept)
     params = {i: Var(f"x{i}", t, span=span) for i, t in zip(kept, types, strict=True)}
-    args = tuple(params.get(i, a) for i, a in enumerate(call.args))
+    args = tuple(params.get(i, a) for i, a in enumerate(given))
     result = inner_type.result
     type_args: tuple[Type | Dim, ...] = ()
     if isinstance(transform.function, GlobalVar):
@@ -109,14 +115,37 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
     ty = FnType(types, result)
     local = Var("passed", ty, span=span)
     function = Function(tuple(params.values()), body, result, (), "passed", ty=ty, span=span)
-    outer_type = FnType(types, type_of(call))
+    rest = tuple(given[i] for i in kept)
+    if transform.rule.takes_tangents:
+        primals = Var("primals", TupleType(types), span=span)
+        before.append(Binding(primals, Tuple(rest, primals.ty, span=span)))
+        rest = primals, *call.args[1:]
+    outer_type = FnType(tuple(map(type_of, rest)), type_of(call))
     options = transform.options.keeping(kept)
     inner = replace(transform, function=local, options=options, ty=outer_type)
     var = Var("transformed", outer_type, span=span)
-    rest = tuple(call.args[i] for i in kept)
     new = Call(var, rest, ty=call.ty, span=span)
-    bindings = (Binding(local, function), Binding(var, inner))
+    bindings = (*before, Binding(local, function), Binding(var, inner))
     return LetBlock(bindings, new, Flavour.PURE, ty=call.ty, span=span)
+
+
+def _arguments(
+    call: Call, transform: Transform, known: Mapping[Expr, Expr]
+) -> tuple[list[Binding], tuple[Expr, ...]]:
+    """Return the arguments for the parameters of the function that a transform is of, which in
+    forward mode are the fields of the first argument of the call; and what binds them."""
+    if not transform.rule.takes_tangents:
+        return [], call.args
+    primals = call.args[0]
+    made = known.get(primals)
+    if isinstance(made, Tuple):
+        return [], made.fields
+    types = function_type(transform.function).params
+    bound = [
+        Binding(Var(f"x{i}", t, span=call.span), TupleGet(primals, i, t, span=call.span))
+        for i, t in enumerate(types)
+    ]
+    return bound, tuple(b.var for b in bound)
 
 
 def returns_functions(function: Function) -> bool:

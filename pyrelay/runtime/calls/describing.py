@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast, final
 
@@ -11,6 +11,7 @@ import torch
 from ...diagnostics.diagnostic import Problem
 from ...diagnostics.source import NOWHERE
 from ...ir.module import AdtDef
+from ...ir.transforms import Axes
 from ...prelude.names import CONSTRUCTORS
 from ...prelude.values import List
 from ...translate.data.data import DataTypes
@@ -21,9 +22,10 @@ from ...translate.program.described import (
     Plain,
     TensorOf,
     TupleOf,
+    element_of,
     is_whole,
 )
-from ...translate.program.signature import Signature
+from ...translate.program.signature import Parameter, Signature
 from ...translate.source.scope import is_frozen
 from ...translate.types.annotation import NotData
 from ..border.value_types import (
@@ -60,8 +62,7 @@ class Describer:
 
     def __init__(self, signature: Signature, seen: Mapping[str, Any]) -> None:
         """`seen` are the names that the function with the signature sees."""
-        self._declared: Final = [(p.name, p.ty) for p in signature.values]
-        self.type_vars: Final = type_vars_of(ty for _, ty in self._declared)
+        self.type_vars: Final = type_vars_of(p.ty for p in signature.values)
         """The names of the type parameters of the function."""
         self._seen: Final = seen
         self._data: Final = DataTypes(_ignore)
@@ -71,12 +72,23 @@ class Describer:
         """The lists that are being described."""
 
     def types(
-        self, values: Sequence[Any], known: Container[str]
+        self,
+        values: Sequence[Any],
+        taken: Sequence[Parameter],
+        batches: Mapping[str, Sequence[Axes]],
     ) -> tuple[tuple[str, Described], ...]:
-        """Return the type arguments of the function in a call; the parameters in `known` are part
-        of the program, and not among its values."""
-        declared = [ty for name, ty in self._declared if name not in known]
-        return tuple(self._solve(list(zip(declared, values, strict=True))).items())
+        """Return the type arguments of the function in a call, by the values of the parameters that
+        its program takes; of values side by side those of one of them. `batches` has the axes of
+        such parameters, outermost first."""
+        found: dict[str, Described] = {}
+        for parameter, value in zip(taken, values, strict=True):
+            for name, described in self._solve([(parameter.ty, value)]).items():
+                one: Described | None = described
+                for axes in batches.get(parameter.name, ()):
+                    one = element_of(one, axes)
+                if one is not None and not is_whole(found.get(name)):
+                    found[name] = one
+        return tuple(found.items())
 
     def _solve(self, given: Typed) -> dict[str, Described]:
         """Return the types of type variables, read off values with types."""

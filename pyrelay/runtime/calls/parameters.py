@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast, final
 
 from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import Problem, RunError
+from ...ir.expr import Batching, Rule
+from ...ir.transforms import Axes
 from ...ir.types import FnType, TensorType
 from ...prelude.values import List
 from ...translate.data.data import DataTypes
-from ...translate.program.derived import derived_signature
-from ...translate.program.signature import Signature, read_signature
+from ...translate.program.derived import derived_signature, without
+from ...translate.program.signature import Parameter, Signature, read_signature
 from ...translate.source.definition import (
     Definition,
     DefinitionKind,
     DerivedFunction,
-    PassedFunction,
+    InPlace,
+    LeftOut,
     bottom,
     function_of,
 )
 from ...translate.source.definition import signature_of as called_as
 from ...translate.source.optimizers import OptimizerUse
-from ...translate.source.scope import Scope
+from ...translate.source.scope import MISSING, Scope
 from ..models.model import Model
 from ..models.model_io import Arguments, Models
 from ..models.optim import Optimizer
@@ -76,7 +80,7 @@ class Parameters:
         if self._lists:
             values = [_models(v) if i in self._lists else v for i, v in enumerate(found.values)]
             found = found._replace(values=tuple(values))
-        return self._specialised(found, is_transform) if self._functions else found
+        return self._specialised(found, is_transform) if self._places else found
 
     def _bound(
         self, args: tuple[Any, ...], kwargs: Mapping[str, Any], is_transform: bool
@@ -100,9 +104,12 @@ class Parameters:
             elif args and hasattr(args[0], "blueprint"):
                 instead = f"the model is no argument of `{name}`: write `model.bind({name})(...)`"
             raise RunError(WrongCall(name, head, str(error), instead)) from None
+        left_out = self._with_defaults - bound.arguments.keys()
         bound.apply_defaults()
         names = self.statics
-        values = tuple(v for n, v in bound.arguments.items() if n not in names)
+        values = tuple(
+            LeftOut() if n in left_out else v for n, v in bound.arguments.items() if n not in names
+        )
         values += self._tensors
         if self._definition.kind is DefinitionKind.MODEL:
             return Arguments(values, implicit=implicit)
@@ -120,28 +127,112 @@ class Parameters:
         is_whole = len(values) == 1 and not isinstance(values[0].ty, TensorType)
         return (given,) if is_whole or not isinstance(given, list) else tuple(given)
 
+    def taken(self, known: Container[str]) -> Sequence[Parameter]:
+        """Return the parameters whose values a program takes in which those in `known` are."""
+        function, base = self._function, signature_of(self._definition)
+        if self._fixing is not None or isinstance(function, Definition):
+            return [p for p in self.declared.values if p.name not in known]
+        left = replace(base, parameters=tuple(p for p in base.parameters if p.name not in known))
+        return derived_signature(without(function, base, known), left).values
+
     def _specialised(self, args: Arguments, is_transform: bool) -> Arguments:
         """Let the relay functions among the arguments be part of the program, not passed to it; of
-        a transform also those that a call has made."""
-        known: dict[str, PassedFunction] = {}
+        a transform also those that a call has made, and the defaults of what is left out."""
+        known: dict[str, InPlace] = {}
         implicit = dict(args.implicit)
-        for index, name in self._functions.items():
-            function = function_of(args.values[index])
-            made = made_by(args.values[index]) if is_transform else None
-            if function is not None:
+        values = self._filled(args.values)
+        paths: set[tuple[int, ...]] = set()
+        for path, parameter in self._places.items():
+            name, value = parameter.name, _at(values, path)
+            function = function_of(value)
+            made = made_by(value) if is_transform else None
+            if isinstance(value, LeftOut):
+                known[name] = value
+            elif not isinstance(parameter.ty, FnType):
+                continue
+            elif function is not None:
                 known[name] = function
             elif made is not None:
                 known[name] = made.function
                 implicit.update((f"{name}.{n}", v) for n, v in made.values.items())
-        kept = (v for i, v in enumerate(args.values) if self._functions.get(i) not in known)
+            if name in known:
+                paths.add(path)
         statics = (*args.statics, *known.items())
-        return args._replace(values=tuple(kept), statics=statics, implicit=implicit)
+        return args._replace(
+            values=_without_paths(values, paths), statics=statics, implicit=implicit
+        )
+
+    def _filled(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return values in which the tuple of arguments, in forward mode, has all of them."""
+        if not self._depth or not values or not isinstance(values[0], tuple | list):
+            return values
+        return (self._completed(tuple(cast("Sequence[Any]", values[0])), self._depth), *values[1:])
+
+    def _completed(self, primals: tuple[Any, ...], depth: int) -> tuple[Any, ...]:
+        if depth > 1:
+            inside = primals[0] if primals else None
+            if not isinstance(inside, tuple | list):
+                return primals
+            found = self._completed(tuple(cast("Sequence[Any]", inside)), depth - 1)
+            return (found, *primals[1:])
+        missing = self._own[len(primals) :]
+        if any(p.default is MISSING for p in missing):
+            return primals
+        return (*primals, *(p.default if p.name in self._moved else LeftOut() for p in missing))
 
     @cached_property
-    def _functions(self) -> Mapping[int, str]:
-        """The parameters that are functions, by index among the values."""
-        values = enumerate(self.declared.values)
-        return {i: p.name for i, p in values if isinstance(p.ty, FnType)}
+    def _layers(self) -> Sequence[DerivedFunction]:
+        """The transforms that the function is made by, the last one first."""
+        found: list[DerivedFunction] = []
+        function = self._function
+        while isinstance(function, DerivedFunction):
+            found.append(function)
+            function = function.base
+        return found
+
+    @cached_property
+    def _depth(self) -> int:
+        """How many tuples of arguments are around those of the function that is transformed."""
+        return sum(layer.rule.takes_tangents for layer in self._layers)
+
+    @cached_property
+    def batches(self) -> Mapping[str, Sequence[Axes]]:
+        """The axes of the parameters that are values side by side, outermost first."""
+        own, found = self._own, dict[str, list[Axes]]()
+        for layer in self._layers if not self._depth else ():
+            if isinstance(layer.options, Batching) and layer.options.fits(len(own)):
+                for parameter, axes in zip(own, layer.options.axes(len(own)), strict=True):
+                    found.setdefault(parameter.name, []).append(axes)
+        return found
+
+    @cached_property
+    def _moved(self) -> frozenset[str]:
+        """The parameters that transforms name."""
+        return frozenset(n for layer in self._layers for n in layer.wrt or ())
+
+    @cached_property
+    def _own(self) -> Sequence[Parameter]:
+        """The parameters of the values, of the function that is transformed in forward mode."""
+        return signature_of(self._definition).explicit if self._depth else self.declared.values
+
+    @cached_property
+    def _places(self) -> Mapping[tuple[int, ...], Parameter]:
+        """The parameters that may be part of the program, by where their values are."""
+        around = (0,) * self._depth
+        optional = self._with_defaults
+        return {
+            (*around, i): p
+            for i, p in enumerate(self._own)
+            if isinstance(p.ty, FnType) or p.name in optional
+        }
+
+    @cached_property
+    def _with_defaults(self) -> frozenset[str]:
+        """The parameters that are part of the program where a call leaves them out: what has a
+        default is the same for all elements of a batch, and does not move in forward mode."""
+        if not self._depth and all(layer.rule is not Rule.VMAP for layer in self._layers):
+            return frozenset()
+        return frozenset(p.name for p in self._own if p.default is not MISSING)
 
     @cached_property
     def _lists(self) -> frozenset[int]:
@@ -180,7 +271,7 @@ class Parameters:
         be passed by position and by name alike; else None."""
         parameters = tuple(self._signature.parameters.values())
         is_plain = all(p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for p in parameters)
-        if self.statics or not is_plain:
+        if self.statics or not is_plain or (self._with_defaults and not self._depth):
             return None
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         listed = ", ".join(f"{n}=defaults[{n!r}]" if n in defaults else n for n in self._names)
@@ -192,6 +283,25 @@ class Parameters:
     def _tensors(self) -> tuple[torch.Tensor, ...]:
         """The fixed tensors that a program takes with the values of each call."""
         return () if self._fixing is None else self._fixing.tensors
+
+
+def _at(values: Any, path: Sequence[int]) -> Any:
+    """Return the value at a place; None where there is none."""
+    for index in path:
+        if not isinstance(values, tuple | list) or index >= len(cast("Sequence[Any]", values)):
+            return None
+        values = cast("Sequence[Any]", values)[index]
+    return values
+
+
+def _without_paths(values: Sequence[Any], paths: Collection[tuple[int, ...]]) -> tuple[Any, ...]:
+    """Return values without those at the places, which a field of a field may be."""
+    kept: list[Any] = []
+    for index, value in enumerate(values):
+        inside = {path[1:] for path in paths if path[0] == index}
+        if () not in inside:
+            kept.append(_without_paths(value, inside) if inside else value)
+    return tuple(kept)
 
 
 def _given(tensors: Sequence[torch.Tensor]) -> list[str]:

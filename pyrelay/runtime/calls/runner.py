@@ -267,7 +267,9 @@ class Runner(Inspected):
         is_open = any(self._takes_several(value) for _, value in args.statics)
         if not is_derived and not is_open and not may_join((*models, *args.values)):
             return args
-        return args._replace(types=self._describer.types(args.values, dict(args.statics)))
+        taken = self._parameters.taken(dict(args.statics))
+        types = self._describer.types(args.values, taken, self._parameters.batches)
+        return args._replace(types=types)
 
     def _takes_several(self, value: Any) -> bool:
         """Return whether an argument is a function whose type depends on what it is called with: an

@@ -88,7 +88,11 @@ def gradient_call(
         return placeholder(cx.span(node))
     if is_vmap:
         function = yield _function(cx, bound["f"], given)
-        return Transform(rule, function, axes.batching(cx, bound), span=cx.span(node))
+        function, own = _without_defaults(cx, bound["f"], function, given)
+        options = axes.batching(cx, bound)
+        if own is not None and isinstance(options.in_axes, tuple):
+            options = replace(options, in_axes=options.in_axes[:own])
+        return Transform(rule, function, options, span=cx.span(node))
     if len(node.args) > 1 and static_value(cx, node.args[1]) is None:
         what = f"an argument of the function in `relay.{rule.value}`"
         instead = f"call what it gives: `relay.{rule.value}(f)(x)`"
@@ -98,6 +102,8 @@ def gradient_call(
         first = given[0] if given else None
         given = first.elts if isinstance(first, ast.Tuple | ast.List) else ()
     function = yield _function(cx, bound["f"], given)
+    if rule.takes_tangents:
+        function, _ = _without_defaults(cx, bound["f"], function, given)
     options = Differentiation(*_wrt(cx, bound), _flag(cx, bound.get("has_aux")))
     return Transform(rule, function, options, span=cx.span(node))
 
@@ -111,6 +117,22 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
     ):
         return _function_value(cx, (yield cx.expression(node)))
     return mention(cx, found, cx.span(node), by_name(cx, definition, given))
+
+
+def _without_defaults(
+    cx: Context, node: ast.expr, function: Expr, given: Sequence[ast.expr]
+) -> tuple[Expr, int | None]:
+    """Return a function of the parameters that get the arguments `given`, and how many these are,
+    where the others have defaults; else the function and None. What has a default is the same for
+    all elements of a batch, and is not moved in the direction of a derivative."""
+    if not given or any(isinstance(g, ast.Starred) for g in given):
+        return function, None
+    rest = defaults_after(cx, node, len(given))
+    if not rest:
+        return function, None
+    span = cx.span(node)
+    params = tuple(Var(f"x{i}", span=span) for i in range(len(given)))
+    return Function(params, Call(function, (*params, *rest), span=span), span=span), len(given)
 
 
 def _function_value(cx: Context, function: Expr) -> Expr:

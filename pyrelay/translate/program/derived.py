@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -38,6 +38,19 @@ def derived_signature(
         elif isinstance(layer.options, Batching):
             base = _of_batches(layer.options, base, adts)
     return base
+
+
+def without(
+    mentioned: DerivedFunction, signature: Signature, names: Container[str]
+) -> DerivedFunction:
+    """Return transforms of a function for its parameters but those of these names, which are in
+    place already."""
+    takes = derived_signature(mentioned.base, signature).explicit
+    kept = [i for i, p in enumerate(takes) if p.name not in names]
+    base = mentioned.base
+    if isinstance(base, DerivedFunction):
+        base = without(base, signature, names)
+    return replace(mentioned, base=base, options=mentioned.options.keeping(kept))
 
 
 def _of_batches(options: Batching, base: Signature, adts: Mapping[str, AdtDef]) -> Signature:

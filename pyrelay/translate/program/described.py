@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ...dataclass import dataclass
 from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
+from ...ir.transforms import Axes
 from ...ir.types import (
     STR,
     UNIT,
@@ -105,6 +106,26 @@ def numbers_in(described: Described | None) -> Numbers:
             return together((numbers_in(element),))
         case _:
             return None
+
+
+def element_of(described: Described | None, axes: Axes) -> Described | None:
+    """Return the description of one of the values that are side by side in a value, or in a list of
+    them."""
+    match described:
+        case _ if axes is None:
+            return described
+        case TensorOf(rank, dtype):
+            return TensorOf(max(rank - 1, 0), dtype)
+        case ListOf(element):
+            return element
+        case TupleOf(fields):
+            each = axes if isinstance(axes, tuple) else (axes,) * len(fields)
+            inside = [element_of(f, a) for f, a in zip(fields, each, strict=False)]
+            return TupleOf(tuple(f for f in inside if f is not None))
+        case DataOf(cls, args):
+            return DataOf(cls, tuple(element_of(a, 0) for a in args))
+        case _:
+            return described
 
 
 def instantiation(

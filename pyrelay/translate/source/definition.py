@@ -245,8 +245,16 @@ class MadeFunction:
     functions: tuple[tuple[str, PassedFunction], ...]
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """The default of a parameter that a call of a transform leaves out."""
+
+
 PassedFunction: TypeAlias = Definition | DerivedFunction | Op | MadeFunction | Residual
 """A relay function that a script passes."""
+InPlace: TypeAlias = PassedFunction | LeftOut
+"""What stands in the program itself, in the place of a parameter."""
 
 
 def bottom(mentioned: Definition | DerivedFunction) -> Definition:

@@ -91,3 +91,48 @@ def test_a_step_takes_the_defaults_of_the_loss() -> None:
     expected = (model(x) ** 2).mean().detach() * torch.tensor([2.0, 4.0])
     torch.testing.assert_close(torch.stack(at_parameters(model, x)), expected)
     torch.testing.assert_close(torch.stack(step(model, x)), expected)
+
+
+@relay
+def directional(x: Float) -> tuple[Float, Float]:
+    return relay.jvp(scaled, wrt="x")((x,), (1.0,))
+
+
+@relay
+def curvature(x: Float) -> Float:
+    return relay.hvp(scaled, wrt="x")((x,), (1.0,))
+
+
+@relay
+def each(xs: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    return relay.vmap(scaled)(xs)
+
+
+@relay
+def each_along(xs: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    return relay.vmap(scaled, in_axes=(0, None))(xs)
+
+
+def test_what_is_left_out_does_not_move_in_forward_mode() -> None:
+    two = torch.tensor(2.0)
+    in_script = relay.jvp(scaled)((two,), (torch.tensor(1.0),))
+    for found in (directional(2.0), directional.interpret(2.0), in_script):
+        assert tuple(map(float, found)) == (12.0, 12.0)
+    moved = relay.jvp(scaled, wrt=("x", "factor"))((two,), (torch.tensor(1.0), torch.tensor(10.0)))
+    assert tuple(map(float, moved)) == (12.0, 52.0)
+    product = relay.hvp(scaled, wrt="x")
+    for value in (curvature(2.0), product((two,), (torch.tensor(1.0),))):
+        assert float(value) == 6.0
+    assert float(product((two, 4.0), (torch.tensor(1.0),))) == 8.0
+
+
+def test_what_is_left_out_is_the_same_for_all_elements_of_a_batch() -> None:
+    xs = torch.tensor([1.0, 2.0])
+    mapped = relay.vmap(scaled)
+    expected = torch.tensor([3.0, 12.0])
+    for found in (mapped(xs), each(xs), each_along(xs), each.interpret(xs), mapped.interpret(xs)):
+        torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(relay.vmap(scaled, in_axes=(0,))(xs), expected)
+    torch.testing.assert_close(mapped(xs, factor=xs), xs**3)
+    torch.testing.assert_close(relay.vmap(scaled, in_axes=(0, None))(xs, 2.0), 2.0 * xs**2)
+    torch.testing.assert_close(mapped(xs), expected)

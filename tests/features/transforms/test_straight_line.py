@@ -162,8 +162,146 @@ def by_numbers(x: float64, y: float64) -> float64:
     return chosen(x, 0) * chosen(y, 1) + chosen(x * y, 2)
 
 
+@dataclass(frozen=True)
+class One:
+    value: float64
+
+
+@dataclass(frozen=True)
+class Two:
+    first: float64
+    second: float64
+
+
+Kind = One | Two
+
+
+@relay
+def in_tuples(x: float64, y: float64) -> float64:
+    first, (second, third) = (x * y, (x, y + x))
+    both = (third, first)
+    return both[0] * both[1] + second
+
+
+@relay
+def or_else(value: float64 | None, otherwise: float64) -> float64:
+    return otherwise if value is None else value * otherwise
+
+
+@relay
+def in_optionals(x: float64, y: float64) -> float64:
+    return or_else(x * y, y) + or_else(None, y) * x
+
+
+@relay
+def until_second(x: float64, count: Int) -> float64:
+    if count < 0:
+        return relay.sin(x)
+    for i in range(count):
+        x = x * x
+        if i == 1:
+            return x
+    return relay.exp(x)
+
+
+@relay
+def with_early_returns(x: float64, y: float64) -> float64:
+    return until_second(x, 3) * until_second(y, -1) * until_second(x * y, 1)
+
+
+@relay
+def in_a_while(x: float64, y: float64) -> float64:
+    rounds = 0
+    while True:
+        rounds += 1
+        if rounds == 2:
+            continue
+        if rounds > 4:
+            break
+        x = x * y + 1.0
+    return x
+
+
+@relay
+def of_kind(kind: Kind, scale: float64) -> float64:
+    match kind:
+        case One(value):
+            return value * scale
+        case Two(first, second):
+            return first * second + scale
+
+
+@relay
+def on_known_data(x: float64, y: float64) -> float64:
+    return of_kind(One(x * y), y) + of_kind(Two(x, y), x)
+
+
+@relay
+def power_by_halves(x: float64, n: Int) -> float64:
+    if n == 0:
+        return 1.0
+    half = power_by_halves(x, n // 2)
+    return half * half if n % 2 == 0 else half * half * x
+
+
+@relay
+def in_helper_recursion(x: float64, y: float64) -> float64:
+    return power_by_halves(x * y, 5) + power_by_halves(y, 2)
+
+
+@relay
+def in_a_grown_list(x: float64, y: float64) -> float64:
+    values = [x, y, x * y]
+    values.append(x + y)
+    total = relay.cast(0.0, float64)
+    for i, (a, b) in enumerate(zip(values, reversed(values))):
+        total = total + a * b * (i + 1)
+    return total
+
+
+@relay
+def in_stacked_lists(x: float64, y: float64) -> float64:
+    rows = [relay.stack([v * x, v]) for v in [x, y, y * y]]
+    return relay.stack(rows).sum(0).prod() * relay.stack(rows, dim=1)[1, 2]
+
+
+@relay
+def even(x: float64, y: float64, n: Int) -> float64:
+    return x if n <= 0 else odd(x * y, y, n - 1)
+
+
+@relay
+def odd(x: float64, y: float64, n: Int) -> float64:
+    return y if n <= 0 else even(x + y, y, n - 1)
+
+
+@relay
+def in_mutual_recursion(x: float64, y: float64) -> float64:
+    return even(x, y, 5)
+
+
+@relay
+def by_name(x: float64, name: str) -> float64:
+    return relay.sin(x) if name == "sin" else relay.exp(x)
+
+
+@relay
+def by_texts(x: float64, y: float64) -> float64:
+    return by_name(x, "sin") * by_name(y, "exp")
+
+
 PROGRAMS = [
     products,
+    in_tuples,
+    in_optionals,
+    with_early_returns,
+    in_a_while,
+    on_known_data,
+    in_helper_recursion,
+    in_a_grown_list,
+    in_stacked_lists,
+    in_mutual_recursion,
+    by_texts,
     in_a_cell,
     in_closures,
     in_data,
