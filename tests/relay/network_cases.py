@@ -146,7 +146,7 @@ NETWORKS: list[Case] = [
     (
         "sparse_to_dense(%x, %y, output_shape=[3, 4])",
         (torch.tensor([[0, 0], [1, 2]]), draw(2)),
-        lambda places, values: torch.sparse_coo_tensor(places.T, values, (3, 4)).to_dense(),
+        lambda places, values: torch.zeros(3, 4).index_put(tuple(places.T), values),
     ),
     (
         "sparse_to_dense(%x, %y, 1f, output_shape=[5])",

@@ -88,7 +88,6 @@ TEXTS: Final = {
     "counters": COUNTERS,
     "closures in closures": CLOSURES,
     "deep matches": MATCHES,
-    "variants of variants": VARIANTS,
 }
 MAX_STEPS: Final = 3_000
 MAX_OPERATIONS: Final = 1_000
@@ -99,7 +98,11 @@ def size_of(module: Module) -> int:
     return sum(1 for f in module.functions.values() for _ in post_order(f))
 
 
-@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.parametrize(
+    "text",
+    [*TEXTS.values(), pytest.param(VARIANTS, marks=pytest.mark.slow)],
+    ids=[*TEXTS, "variants of variants"],
+)
 def test_adversarial_recursion_stays_within_the_limits_and_is_its_own_residual(text: str) -> None:
     made: list[Specialiser] = []
 

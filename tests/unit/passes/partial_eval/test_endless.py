@@ -96,7 +96,7 @@ def expect_bounded(text: str) -> None:
     assert alpha_equal(partially_evaluated(made, "main", folding), made)
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(endless())
 def test_functions_that_call_themselves_at_random_leave_a_bounded_program(text: str) -> None:
     with patch.multiple(limits, MAX_STEPS=3_000, MAX_OPERATIONS=1_000, MAX_CALLS=500):
