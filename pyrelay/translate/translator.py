@@ -114,13 +114,14 @@ def translate(
 ) -> Translation:
     """Return the program of a function for its static arguments and for the models it gets.
 
-    Among the static arguments may be relay functions, for parameters that are functions, and
-    the defaults of parameters that are left out. `implicit` has the instances of the model definitions that the program mentions (for an entry that is a
-    model, its own), `models` the arguments for parameters that are models, in order. Without them
-    the models are as their mentions and annotations say, in evaluation mode. The captured numbers
-    at the places in `varying` are read by each run. `types` binds the type parameters of the entry,
-    where the program is for these types alone. Raises CheckError with all mistakes that translation
-    can find, as a `TranslationError` where there may be others.
+    Among the static arguments may be relay functions, for parameters that are functions, and the
+    defaults of parameters that are left out. `implicit` has the instances of the model definitions
+    that the program mentions (for an entry that is a model, its own), `models` the arguments for
+    parameters that are models, in order. Without them the models are as their mentions and
+    annotations say, in evaluation mode. The captured numbers at the places in `varying` are read by
+    each run. `types` binds the type parameters of the entry, where the program is for these types
+    alone. Raises CheckError with all mistakes that translation can find, as a `TranslationError`
+    where there may be others.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
     plain: dict[str, StaticValue] = {}
