@@ -83,6 +83,16 @@ class Reading:
 
 
 @final
+class ResultClash(Clash):
+    """The result of an operator has another dtype than what uses it needs."""
+
+    def __init__(self, message: str, actual: Type, wanted: TensorType) -> None:
+        super().__init__(message)
+        self.actual: Final = actual
+        self.wanted: Final = wanted
+
+
+@final
 @dataclass(slots=True)
 class OperatorCall:
     """An operator call under inference, with the facts found so far."""
@@ -124,7 +134,16 @@ class OperatorCall:
         own = {n: bind_attr(self.op, p, given) for n, p in hyper.items() if is_given(p, given)}
         self._fill_hidden(solver, {**own, **self.attrs})
         rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
-        solver.unify(self.result, solver.fill_unknown(result_type(rule)))
+        made = solver.fill_unknown(result_type(rule))
+        try:
+            solver.unify(self.result, made)
+        except Clash as clash:
+            wanted = solver.resolve(self.result)
+            if not isinstance(made, TensorType) or not isinstance(wanted, TensorType):
+                raise
+            if made.dtype == wanted.dtype or not isinstance(wanted.dtype, DType):
+                raise
+            raise ResultClash(clash.message, solver.resolve(made), wanted) from clash
 
     def _infer_attributes(self, solver: Solver) -> None:
         """Find the attributes that the types of the operands determine. Raises Stuck."""

@@ -17,6 +17,7 @@ from ..dataclass import dataclass
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
 from ..diagnostics.source import Span
+from ..ir.constant import placeholder
 from ..ir.expr import Binding, Expr, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
@@ -404,7 +405,9 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
             if parameter.element is not None:
                 known = {d.name for d in signature.type_params}
                 stream = stream_of(cx.program, parameter.element, known, parameter.span)
-            entry = Bound(atom=var, holder=holder, stream=stream)
+            # Of one whose annotation is no type a mistake has been reported, and no other follows.
+            atom = placeholder(parameter.span) if parameter.ty == UNKNOWN else var
+            entry = Bound(atom=atom, holder=holder, stream=stream)
             if parameter.implicit is not None:
                 _bind_implicit(cx, parameter.implicit, entry)
                 found.append(var)

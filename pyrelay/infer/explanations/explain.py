@@ -51,7 +51,7 @@ from ...operators.primitive.extrema import max_, min_
 from ...operators.primitive.index import index
 from ...prelude.library import LIST, element_of, inner_of
 from ...text.reader.vocabulary import wrong_attribute
-from ..operators import OperatorCall, StaticNeeded, WidthsMixed
+from ..operators import OperatorCall, ResultClash, StaticNeeded, WidthsMixed
 from ..overloads.joined_lists import joins_lists, mixed_lists
 from ..solver import Solver
 
@@ -76,19 +76,35 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             return _mixed(solver, call, clash)
         case LayoutClash():
             return _in_other_layout(solver, call, clash)
+        case ResultClash():
+            return _of_result(solver, call, clash)
         case Clash() if _is_row_unpacked(solver, call):
             return _row_unpacked(solver, call)
         case Clash():
-            labels = _labels(call.call, clash.labels)
-            help_ = clash.help
-            if not labels:
-                labels = _operand_types(solver, call)
-            if help_ is None and any(inner_of(solver.shallow(t)) is not None for t in call.types):
-                help_ = _test_first(solver, call)
-            cast = _cast(call.call, clash.cast)
-            return OperatorMismatch(span, clash.message, labels, help_, cast)
+            return _unfit(solver, call, clash)
         case _:
             raise AssertionError(f"not a clash: {clash!r}")
+
+
+def _unfit(solver: Solver, call: OperatorCall, clash: Clash) -> Problem:
+    labels = _labels(call.call, clash.labels)
+    help_ = clash.help
+    if not labels:
+        labels = _operand_types(solver, call)
+    if help_ is None and any(inner_of(solver.shallow(t)) is not None for t in call.types):
+        help_ = _test_first(solver, call)
+    cast = _cast(call.call, clash.cast)
+    return OperatorMismatch(call.call.span, clash.message, labels, help_, cast)
+
+
+def _of_result(solver: Solver, call: OperatorCall, clash: ResultClash) -> Problem:
+    span, wanted = call.call.span, clash.wanted
+    text = span.text if len(span.text) <= _SHORT and "\n" not in span.text else "this"
+    shown = f"`{text}`" if text != "this" else text
+    message = f"{shown} is {show(clash.actual)} where {show(wanted)} is needed"
+    assert isinstance(wanted.dtype, DType)
+    cast = Cast(text if text != "this" else "x", str(wanted.dtype), None)
+    return OperatorMismatch(span, message, _operand_types(solver, call), cast.help)
 
 
 def _in_other_layout(solver: Solver, call: OperatorCall, clash: LayoutClash) -> Problem:
@@ -375,6 +391,8 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
         case FnType(given), FnType(taken) if len(given) != len(taken):
             count = f"{len(taken)} argument{'s' * (len(taken) != 1)}"
             return f"it is called with {count}: pass a function that takes so many"
+        case FnType(_, given), FnType(_, taken) if given != taken and _is_written(taken):
+            return f"its result is {show(given)}: make it {show(taken)}"
         case TupleType(()), _ if element_of(wanted) is not None:
             return "an empty list is `[]`, and as a tuple `tuple()`"
         case AdtType(), AdtType(name, (*args, _)) if element_name(name) is not None:

@@ -13,12 +13,13 @@ from ...ir.constant import placeholder
 from ...ir.expr import Expr
 from ...ir.op import Param
 from ...ir.traverse import Steps
-from ...ir.types import DType, bool_, int64
+from ...ir.types import DType, TensorType, bool_, int64
 from ...operators.host.stream import next_element
 from ..names.static import static_value
 from ..program.context import Context, in_turn
 from ..program.streams import stream_of
 from ..source.definition import meaning
+from ..source.flow import reads
 from ..source.optimizers import MAKERS, OptimizerUse, is_optimizer
 from ..source.scope import is_data, nearest
 
@@ -131,6 +132,20 @@ def _no_optimizer(value: Any, known: bool) -> tuple[str, str]:
     if known:
         return "is not an optimiser", "make one: `opt = relay.optim.adam(lr=1e-3)`"
     return "is not known before the program runs", "pass it for a parameter annotated `Optimizer`"
+
+
+def static_values(cx: Context, node: ast.expr) -> str:
+    """Return what may stand where an argument must be known before the program runs; a parameter
+    that is mentioned there could be static."""
+    mentioned = reads(node)
+    for parameter in cx.program.signature(cx.definition).values:
+        if parameter.name not in mentioned or not isinstance(parameter.ty, TensorType):
+            continue
+        if parameter.ty.rank == 0 and isinstance(parameter.ty.dtype, DType):
+            python = parameter.ty.dtype.kind.name.lower()
+            static = f"`*, {parameter.name}: {python}` in `{cx.definition.name}`"
+            return f"a number or a captured constant, or make `{parameter.name}` static: {static}"
+    return "a number, a captured constant or a static parameter"
 
 
 def static_argument(cx: Context, node: ast.expr, what: str, wanted: str) -> Any:

@@ -1,4 +1,4 @@
-"""Calls of relay functions, of models, and of nested functions."""
+"""Calls of relay functions, of models, of nested functions, and of the prelude."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from ...ir.constant import placeholder
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, RefRead, Var
 from ...ir.traverse import Steps, let
-from ...ir.types import Type
+from ...ir.types import FnType, Type
+from ...prelude.library import library
+from ...prelude.names import LibraryFunction, LibraryValue
 from ..names.atoms import atom, into
 from ..names.static import static_meaning
 from ..program.context import Context, ModelParts, field_of
@@ -26,7 +28,8 @@ from ..source.optimizers import STAND_IN, OptimizerUse
 from ..source.residual import Residual
 from ..source.scope import MISSING
 from .arguments import Callee, Slot, argument_values, bind_arguments, in_order
-from .attributes import optimizer_named, static_argument
+from .attributes import optimizer_named, static_argument, static_values
+from .library import library_callee, library_reference
 from .mentions import implicit_values, mention, omitted, supplying
 from .passed_models import passed_operands
 
@@ -145,7 +148,10 @@ def _apply(
     for name, argument in bound.items():
         if name in values:
             model = None if values[name].model is None else model_operand(cx, argument)
-            written[name] = (yield cx.expression(argument)) if model is None else model
+            if model is None:
+                found = yield cx.expression(argument)
+                model = with_defaults(cx, argument, found, values[name].ty)
+            written[name] = model
 
     def call(args: Mapping[str, Expr]) -> Expr:
         operands = tuple(args.get(n) or omitted(cx, p, span) for n, p in values.items())
@@ -164,7 +170,7 @@ def static_arguments(
             found[parameter.name] = optimizer_named(cx, bound[parameter.name]) or STAND_IN
         elif parameter.name in bound:
             what = f"`{parameter.name}` of `{definition.name}`"
-            wanted = "a number, a captured constant or a static parameter"
+            wanted = static_values(cx, bound[parameter.name])
             found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
     return found
 
@@ -262,3 +268,41 @@ def defaults_after(cx: Context, node: ast.expr, count: int) -> tuple[Expr, ...]:
     names = (parameter_names(cx, node) or ())[count:]
     defaults = defaults_of(cx, node) if names else {}
     return tuple(defaults[n] for n in names) if defaults.keys() >= {*names} else ()
+
+
+def with_defaults(cx: Context, node: ast.expr, function: Expr, wanted: Type | None) -> Expr:
+    """Return a function that is passed where one of type `wanted` is called: if it takes more
+    arguments than that, it is called with its defaults for the rest."""
+    if not isinstance(wanted, FnType):
+        return function
+    return shortened(cx, node, function, len(wanted.params))
+
+
+def shortened(cx: Context, node: ast.expr, function: Expr, count: int) -> Expr:
+    """Return a function of `count` parameters that calls one with its defaults for the rest; the
+    function itself where they have none."""
+    defaults = defaults_after(cx, node, count)
+    if not defaults:
+        return function
+    span = cx.span(node)
+    params = tuple(Var(n, span=span) for n in (parameter_names(cx, node) or ())[:count])
+    return Function(params, Call(function, (*params, *defaults), span=span), span=span)
+
+
+def library_call(cx: Context, node: ast.Call, value: LibraryValue) -> Steps[Expr]:
+    """Translate a call of a function or constructor of the prelude."""
+    span = cx.span(node)
+    callee = library_callee(value)
+    bound = bind_arguments(cx, node, callee)
+    if bound is None:
+        return placeholder(span)
+    written = dict(zip(bound, (yield cx.expressions(list(bound.values()))), strict=True))
+    if isinstance(value, LibraryFunction):
+        params = {p.name: p.ty for p in library().functions[value.name].params}
+        written = {n: with_defaults(cx, bound[n], v, params[n]) for n, v in written.items()}
+
+    def call(args: Mapping[str, Expr]) -> Expr:
+        operands = tuple(args[s.name] for s in callee.slots)
+        return Call(library_reference(value, cx.span(node.func)), operands, span=span)
+
+    return in_order(written, [s.name for s in callee.slots], call)

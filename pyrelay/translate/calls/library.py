@@ -1,47 +1,27 @@
-"""Names of the prelude in a program: calls of its functions and constructors, and mentions."""
+"""Names of the prelude in a program, its functions and constructors, and what they take."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
-
 from ...diagnostics.source import Span
-from ...ir.constant import placeholder
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
-from ...ir.traverse import Steps
 from ...ir.types import PRELUDE
 from ...prelude.library import fails, library
 from ...prelude.names import LibraryConstructor, LibraryFunction, LibraryValue
-from ..program.context import Context
-from .arguments import Callee, Slot, argument_values, in_order
-
-
-def library_call(cx: Context, node: ast.Call, value: LibraryValue) -> Steps[Expr]:
-    """Translate a call of a function or constructor of the prelude."""
-    span = cx.span(node)
-    callee = _callee(value)
-    written = yield argument_values(cx, node, callee)
-    if written is None:
-        return placeholder(span)
-
-    def call(args: Mapping[str, Expr]) -> Expr:
-        operands = tuple(args[s.name] for s in callee.slots)
-        return Call(_reference(value, cx.span(node.func)), operands, span=span)
-
-    return in_order(written, [s.name for s in callee.slots], call)
+from .arguments import Callee, Slot
 
 
 def library_mention(value: LibraryValue, span: Span) -> Expr:
     """Return a function or constructor of the prelude as a value."""
     if isinstance(value, LibraryFunction) and fails(value.name):
         # Called where it is mentioned, so that this is the place of the error.
-        names = [s.name for s in _callee(value).slots]
+        names = [s.name for s in library_callee(value).slots]
         params = tuple(Var(n, span=span) for n in names)
-        return Function(params, Call(_reference(value, span), params, span=span), span=span)
-    return _reference(value, span)
+        return Function(params, Call(library_reference(value, span), params, span=span), span=span)
+    return library_reference(value, span)
 
 
-def _reference(value: LibraryValue, span: Span) -> Expr:
+def library_reference(value: LibraryValue, span: Span) -> Expr:
+    """Return a function or constructor of the prelude, to be called."""
     match value:
         case LibraryFunction(name):
             return GlobalVar(name, span=span)
@@ -49,7 +29,8 @@ def _reference(value: LibraryValue, span: Span) -> Expr:
             return Constructor(adt, name, span=span)
 
 
-def _callee(value: LibraryValue) -> Callee:
+def library_callee(value: LibraryValue) -> Callee:
+    """Return the parameters of a function or constructor of the prelude."""
     match value:
         case LibraryFunction(name):
             names = tuple(p.name for p in library().functions[name].params)

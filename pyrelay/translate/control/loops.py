@@ -33,9 +33,8 @@ from ..names.declared_types import closed_type, declared_type, is_optional
 from ..names.static import static_test
 from ..program.context import Context
 from ..program.environment import Alias, Bound, Unbound
-from ..source.flow import has_break, names_of
+from ..source.flow import Loop, has_break, names_of
 
-Loop: TypeAlias = ast.For | ast.While
 Block: TypeAlias = Callable[[Context, Cursor | None, Enclosing], Steps[Expr]]
 """Translates statements from a place on."""
 
@@ -62,11 +61,7 @@ def loop(
     before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
     leave = Give(enclosing.flow.joined(stmt), Arrivals(before=before))
 
-    def exit_() -> Steps[Expr]:
-        yield from ()
-        return leave.finish(cx, head.span)
-
-    function = yield _function(cx, head, replace(enclosing, end=leave), block, exit_)
+    function = yield _function(cx, head, replace(enclosing, end=leave), block)
     code.bind_rec([Binding(head.function, function)])
     call = Call(head.function, head.initial, span=head.span)
     bind_joined(cx, leave.names, leave.arrivals, call, code, _no_round(cx, stmt))
@@ -81,33 +76,15 @@ def tail_loop(
     rest: Cursor | None,
     block: Block,
 ) -> Steps[Expr]:
-    """Translate a loop with a `return` inside together with all that follows it."""
+    """Translate a loop that may leave what is around it together with all that follows it."""
     head = yield _head(cx, stmt, code, enclosing)
-    if rest is None:
-
-        def at_end() -> Steps[Expr]:
-            yield from ()
-            return enclosing.end.finish(cx, head.span)
-
-        function = yield _function(cx, head, enclosing, block, at_end)
-        return _closed(head, function)
-    if not has_break(stmt.body):
-
-        def go_on() -> Steps[Expr]:
-            _forget(cx, head, enclosing.flow.joined(stmt))
-            return (yield block(cx, rest, enclosing))
-
-        function = yield _function(cx, head, enclosing, block, go_on)
+    if rest is None or not has_break(stmt.body):
+        function = yield _function(cx, head, enclosing, block, rest)
         return _closed(head, function)
     after = Var("after_loop", span=head.span)
     before = Before(cx.env.mark(), enclosing.flow.assigned[stmt])
     leave = CallWith(after, enclosing.flow.joined(stmt), (), Arrivals(before=before))
-
-    def exit_() -> Steps[Expr]:
-        yield from ()
-        return leave.finish(cx, head.span)
-
-    function = yield _function(cx, head, replace(enclosing, end=leave), block, exit_)
+    function = yield _function(cx, head, replace(enclosing, end=leave), block)
     why = (_no_round(cx, stmt), _deciding(stmt))
     joined = yield join_function(cx, leave, rest, enclosing, block, why)
     return LetBlock((Binding(after, joined),), _closed(head, function), Flavour.REC, span=head.span)
@@ -204,14 +181,19 @@ def _head(cx: Context, stmt: Loop, code: BlockBuilder, enclosing: Enclosing) -> 
 
 
 def _function(
-    cx: Context, head: _Head, enclosing: Enclosing, block: Block, exit_: Callable[[], Steps[Expr]]
+    cx: Context, head: _Head, enclosing: Enclosing, block: Block, rest: Cursor | None = None
 ) -> Steps[Function]:
-    """Translate the rounds of a loop; `exit_` returns the continuation where its condition fails,
-    in the scope of the parameters."""
+    """Translate a loop: its rounds, and where its condition fails, its `else` and `rest`."""
     mark = cx.env.mark()
     _enter(cx, head, enclosing)
     counts = head.counts
     again = CallWith(head.function, head.names, () if counts is None else counts.steps)
+
+    def exit_() -> Steps[Expr]:
+        if rest is not None:
+            _forget(cx, head, enclosing.flow.joined(head.stmt))
+        at = cursor(head.stmt.orelse, rest)
+        return (yield block(cx, at, replace(enclosing, place=head.span)))
 
     def round_() -> Steps[Expr]:
         code = BlockBuilder()

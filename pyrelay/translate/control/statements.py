@@ -21,7 +21,7 @@ from ..blocks.blocks import Copy, Cursor, Enclosing, FunctionEnd, cursor, follow
 from ..blocks.closures import local_function, note_captures
 from ..blocks.conditions import condition, narrows, never
 from ..blocks.list_append import enter_grown
-from ..calls.attributes import static_argument
+from ..calls.attributes import static_argument, static_values
 from ..calls.mentions import unit
 from ..calls.strings import Template, read_text
 from ..lists.list_changes import assign_popped, change_list, is_change, takes_element
@@ -57,7 +57,7 @@ def block(cx: Context, at: Cursor | None, enclosing: Enclosing) -> Steps[Expr]:
                 return code.close((yield _leave(cx, stmt, enclosing)))
             case ast.If() | ast.Match() if enclosing.flow.jumps(stmt):
                 return code.close((yield leave(cx, stmt, rest, enclosing, block)))
-            case ast.For() | ast.While() if enclosing.flow.returns(stmt):
+            case ast.For() | ast.While() if enclosing.flow.jumps_back(stmt):
                 whole = yield tail_loop(cx, stmt, code, enclosing, rest, block)
                 return code.close(whole)
             case ast.FunctionDef():
@@ -143,8 +143,8 @@ def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
     assert isinstance(stmt.iter, ast.Call)
     count: object = None
     if len(stmt.iter.args) == 1 and not stmt.iter.keywords:
-        what, wanted = "the number of layers", "a number, or a static parameter"
-        count = static_argument(cx, stmt.iter.args[0], what, wanted)
+        wanted = static_values(cx, stmt.iter.args[0])
+        count = static_argument(cx, stmt.iter.args[0], "the number of layers", wanted)
     if type(count) is not int:
         span = cx.span(stmt.iter)
         what, instead = "this use of `relay.layers`", "write `relay.layers(3)`"
@@ -159,7 +159,7 @@ def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
     for number in range(count):
         steps.append(Copy(stmt.target, number))
         steps += stmt.body
-    return [*steps, Copy(stmt.target, None)]
+    return [*steps, Copy(stmt.target, None), *stmt.orelse]
 
 
 def _leaving(stmt: ast.For) -> list[ast.stmt]:

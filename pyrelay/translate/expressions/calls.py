@@ -18,7 +18,7 @@ from ...diagnostics.misspelt import nearest_in
 from ...diagnostics.source import Span
 from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder
-from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Var
+from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Transform, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.op import Op
 from ...ir.traverse import Steps
@@ -31,9 +31,17 @@ from ...prelude.library import OPTION, element_of
 from ...prelude.names import library_value
 from ..blocks.conditions import is_assert_never, never
 from ..blocks.list_append import grown_value, hold_stored
+from ..calls.attributes import static_values
 from ..calls.construction import construct_call
-from ..calls.functions import defaults_after, definition_call, derived_call, local_call, model_call
-from ..calls.library import library_call
+from ..calls.functions import (
+    defaults_after,
+    definition_call,
+    derived_call,
+    library_call,
+    local_call,
+    model_call,
+    shortened,
+)
 from ..calls.mentions import refuse_value
 from ..calls.residual_calls import residual_call
 from ..calls.user_rules import applied_rules, policy_call
@@ -111,7 +119,11 @@ def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Ex
                 cx.span(node.keywords[0]), "a keyword argument of a function value", instead
             )
         )
-    args = yield operands(cx, _differentiated(cx, node.func) or node.func, node.args)
+    of = _differentiated(cx, node.func)
+    args = yield operands(cx, of or node.func, node.args)
+    if of is not None and isinstance(callee, Transform) and callee.rule is Rule.VMAP:
+        function = shortened(cx, of, callee.function, len(args))
+        callee = dataclasses.replace(callee, function=function)
     return Call(callee, (*args, *_left_out(cx, node)), span=cx.span(node))
 
 
@@ -237,7 +249,7 @@ def _optimizer(cx: Context, node: ast.Call, maker: Maker) -> Expr:
     known = [static_value(cx, a) for a in arguments_of(node)]
     for argument, value in zip(arguments_of(node), known, strict=True):
         if value is None or not value.exact:
-            wanted = "a number, a captured constant or a static parameter"
+            wanted = static_values(cx, argument)
             return cx.refuse(NotStatic(cx.span(argument), f"an argument of `{name}`", wanted))
     free = len(node.args)
     values = [v.value for v in known if v is not None]

@@ -17,7 +17,7 @@ from ...ir.types import AdtType, TensorType
 from ...prelude.library import LIST
 from ..program.context import Context
 from ..program.environment import Alias
-from ..source.flow import Compound, bodies, captures, names_of, reads, root_of
+from ..source.flow import Compound, Loop, bodies, captures, names_of, reads, root_of
 from ..source.syntax import elements_of, parameter_nodes
 from .alias_check import shows_list, stored_by, values_shared
 from .static import static_meaning, static_value
@@ -107,8 +107,10 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[_Stmt]:
         yield _Stmt(node, place, loops)
         place += 1
         if isinstance(node, Compound):
-            inner = (*loops, node) if isinstance(node, ast.For | ast.While) else loops
-            pending += [(s, inner) for part in reversed(bodies(node)) for s in reversed(part)]
+            first, *others = bodies(node)
+            inner = (*loops, node) if isinstance(node, Loop) else loops
+            pending += [(s, loops) for part in reversed(others) for s in reversed(part)]
+            pending += [(s, inner) for s in reversed(first)]
 
 
 def _may_follow(later: _Stmt, stmt: _Stmt) -> bool:

@@ -217,7 +217,7 @@ class _Body:
             self._left.append(None)
             yield self._block(stmt.body)
             head = _joined(head, _joined(self._names, self._left.pop()))
-        self._names = dict(self._heads[stmt])
+        yield self._branches(dict(self._heads[stmt]), [(stmt.orelse, {}), ([], {})])
 
     def _return(self, value: ast.expr | None) -> None:
         if value is None:

@@ -20,6 +20,7 @@ from .syntax import parameter_nodes
 
 Compound: TypeAlias = ast.If | ast.Match | ast.For | ast.While
 Branching: TypeAlias = ast.If | ast.Match
+Loop: TypeAlias = ast.For | ast.While
 Nested: TypeAlias = ast.FunctionDef | ast.Lambda
 Names: TypeAlias = frozenset[str]
 StaticTest: TypeAlias = Callable[[ast.expr], bool | None]
@@ -58,19 +59,20 @@ class Flow:
     )
     exits: dict[Compound, Exit] = field(default_factory=dict["Compound", "Exit"])
     """How control may leave what is around a branch or loop, from inside of it."""
-    ends: dict[Branching, tuple[bool, ...]] = field(
-        default_factory=dict["Branching", "tuple[bool, ...]"]
+    ends: dict[Compound, tuple[bool, ...]] = field(
+        default_factory=dict["Compound", "tuple[bool, ...]"]
     )
-    """Whether control can reach the end of each of the bodies of a branch."""
+    """Whether control can reach the end of each of the bodies of a branch or loop."""
 
     def jumps(self, stmt: Branching) -> bool:
         """Return whether a branch may leave what is around it: by return or raise, or by break or
         continue of a loop around it."""
         return bool(self.exits[stmt])
 
-    def returns(self, stmt: Compound) -> bool:
-        """Return whether there is a `return` inside."""
-        return bool(self.exits[stmt] & Exit.RETURN)
+    def jumps_back(self, loop: Loop) -> bool:
+        """Return whether a loop may leave what is around it: by a `return` inside, or by a `break`
+        or `continue` of a loop around it in its `else`."""
+        return bool(self.exits[loop] & ~Exit.RAISE)
 
     def falls_through(self, stmt: Branching) -> bool:
         """Return whether control can reach the end of several bodies of a branch."""
@@ -98,28 +100,32 @@ def _note_inside(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
     chain of branches costs no more than its text."""
     for stmt in reversed(list(statements_in(body))):
         if isinstance(stmt, Compound):
-            inside = [s for body in bodies(stmt) for s in body]
             names = dict.fromkeys(bound_by(stmt))
             exits = Exit.NONE
-            for each in inside:
+            for each, is_round in _inside(stmt):
                 known = flow.assigned.get(each) if isinstance(each, Compound) else bound_by(each)
                 names |= dict.fromkeys(known or ())
-                exits |= flow.exits[each] if isinstance(each, Compound) else _exit(each)
-            flow.assigned[stmt] = tuple(names)
-            flow.exits[stmt] = exits if isinstance(stmt, Branching) else exits & ~Exit.LOOP
-        if isinstance(stmt, Branching):
+                found = flow.exits[each] if isinstance(each, Compound) else _exit(each)
+                exits |= found & ~Exit.LOOP if is_round else found
+            flow.assigned[stmt], flow.exits[stmt] = tuple(names), exits
             flow.ends[stmt] = tuple(_reaches_end(flow, b, static_test) for b in bodies(stmt))
 
 
+def _inside(stmt: Compound) -> Iterator[tuple[ast.stmt, bool]]:
+    """Return the statements inside of one, each with whether it belongs to the rounds of a loop."""
+    for place, body in enumerate(bodies(stmt)):
+        yield from ((each, isinstance(stmt, Loop) and place == 0) for each in body)
+
+
 def bodies(stmt: Compound) -> list[list[ast.stmt]]:
-    """Return the ways through a branch, or the body of a loop."""
+    """Return the ways through a branch, or the body of a loop and its `else`."""
     match stmt:
         case ast.If(body=then, orelse=otherwise):
             return [then, otherwise]
         case ast.Match(cases=cases):
             return [case.body for case in cases]
-        case ast.For(body=body) | ast.While(body=body):
-            return [body]
+        case ast.For(body=body, orelse=after) | ast.While(body=body, orelse=after):
+            return [body, after]
 
 
 def _exit(stmt: ast.stmt) -> Exit:
@@ -147,8 +153,9 @@ def _reaches_end(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
             return (then and known is not False) or (otherwise and known is not True)
         case ast.Match() as last:
             return any(flow.ends[last])
-        case ast.While(test=test, body=inside):
-            return static_test(test) is not True or has_break(inside)
+        case ast.For(body=inside) | ast.While(body=inside) as last:
+            is_endless = isinstance(last, ast.While) and static_test(last.test) is True
+            return has_break(inside) or (flow.ends[last][1] and not is_endless)
         case _:
             return True
 
@@ -170,7 +177,7 @@ class _Analysis:
                 case ast.Match():
                     live = set((yield self._cases(stmt, frozenset(live), exits)))
                 case ast.While() | ast.For():
-                    live = set((yield self._loop(stmt, frozenset(live))))
+                    live = set((yield self._loop(stmt, frozenset(live), exits)))
                 case ast.Return() | ast.Raise():
                     live = set(reads(stmt))
                 case ast.Expr() if is_never(stmt):
@@ -208,14 +215,15 @@ class _Analysis:
             live |= (inside | guard).difference(captures(case.pattern)) | reads(case.pattern)
         return live
 
-    def _loop(self, stmt: ast.While | ast.For, after: Names) -> Steps[Names]:
+    def _loop(self, stmt: Loop, after: Names, exits: _Exits | None) -> Steps[Names]:
         self._note(stmt, after)
+        head = yield self.block(stmt.orelse, after, exits)
         if isinstance(stmt, ast.While):
             endless = self._static_test(stmt.test) is True
-            head = NONE if endless else after | reads(stmt.test)
+            head = NONE if endless else head | reads(stmt.test)
             before, targets = NONE, NONE
         else:
-            head, before, targets = after, reads(stmt.iter), frozenset(names_of(stmt.target))
+            before, targets = reads(stmt.iter), frozenset(names_of(stmt.target))
         # What a round reads does not grow with what is live after it, so two walks settle it.
         for _ in range(2):
             inside = yield self.block(stmt.body, head, _Exits(after, head))
@@ -450,6 +458,8 @@ def has_break(body: Sequence[ast.stmt]) -> bool:
                 return True
             case ast.If() | ast.Match() as stmt:
                 pending += (s for part in bodies(stmt) for s in part)
+            case ast.For(orelse=after) | ast.While(orelse=after):
+                pending += after
             case _:
                 pass
     return False

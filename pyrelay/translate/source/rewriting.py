@@ -7,7 +7,6 @@
   that ends with `break`.
 * `a, *rest = xs` becomes `a = xs[0]` and `rest = [x for x in xs[1:]]`, and `del xs[i]`
   `xs.pop(i)`.
-* A loop with an `else` becomes one without it (`loop_else.py`).
 * `@relay.custom_vjp(fwd, bwd)` above a nested `def f` becomes `f = relay.custom_vjp(fwd, bwd)(f)`
   below it, and `@relay.checkpoint` likewise. A bare name as a decorator is refused later.
 
@@ -23,7 +22,6 @@ from typing import Final, TypeAlias, TypeVar, final
 
 from ...ir.traverse import Steps, run
 from .flow import root_of
-from .loop_else import without_else
 
 
 def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
@@ -38,8 +36,7 @@ def rewritten(function: ast.FunctionDef) -> ast.FunctionDef:
 
 def _stands_for_other(node: ast.AST) -> bool:
     is_call = is_pop(node) or is_append_to_item(node)
-    is_loop = isinstance(node, ast.For | ast.While) and bool(node.orelse)
-    return is_call or is_loop or isinstance(node, _REWRITTEN) or _is_decorated(node)
+    return is_call or isinstance(node, _REWRITTEN) or _is_decorated(node)
 
 
 _REWRITTEN: Final = (ast.NamedExpr, ast.Starred, ast.Delete)
@@ -82,19 +79,11 @@ class _Rewriter:
 
     def _block(self, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         for stmt in body:
-            for single in self._plain(stmt):
+            for single in self._singles(stmt):
                 last = self._statement(single)
                 before, self._pending = self._pending, []
                 yield from before
                 yield last
-
-    def _plain(self, stmt: ast.stmt) -> Iterator[ast.stmt]:
-        """Return the statements that one stands for, of which no loop has an `else`."""
-        for single in self._singles(stmt):
-            if isinstance(single, ast.For | ast.While) and single.orelse:
-                yield from without_else(single, self._fresh)
-            else:
-                yield single
 
     def _singles(self, stmt: ast.stmt) -> Iterator[ast.stmt]:
         """Return the statements that one stands for."""
@@ -207,13 +196,13 @@ def _assigned(target: ast.expr, value: ast.expr) -> ast.stmt:
 
 
 def _endless(stmt: ast.While) -> ast.While:
-    """Return a loop whose condition is tested inside."""
+    """Return a loop whose condition is tested inside, before its `else` if it fails."""
     over = ast.UnaryOp(ast.Not(), stmt.test)
-    leave = ast.If(over, [ast.Break()], [])
+    leave = ast.If(over, [*stmt.orelse, ast.Break()], [])
     forever = ast.Constant(True)
-    for part in (over, leave, leave.body[0], forever):
+    for part in (over, leave, leave.body[-1], forever):
         ast.copy_location(part, stmt.test)
-    return _with(stmt, test=forever, body=[leave, *stmt.body])
+    return _with(stmt, test=forever, body=[leave, *stmt.body], orelse=[])
 
 
 def _is_item(target: ast.expr) -> bool:

@@ -115,3 +115,32 @@ def test_a_python_function_runs_and_is_not_differentiated() -> None:
     with pytest.raises(CheckError, match="@relay") as caught:
         slope(lambda x: x * 2.0, 3.0)
     assert caught.value.codes == ("RL304",)
+
+
+@relay
+def scaled(x: Float, by: Float = 2.0, more: Float = 0.5) -> Float:
+    return x * by + more
+
+
+@relay
+def of_two(f: Fn[[Float, Float], Float], x: Float) -> Float:
+    return f(x, 3.0)
+
+
+@relay
+def with_defaults(xs: list[Float], v: Tensor[Float, (N,)]) -> Float:
+    def shifted(x: Float, by: Float = 4.0) -> Float:
+        return x + by
+
+    once = relay.map(scaled, xs)[1] + relay.map(shifted, xs)[0]
+    return once + twice(scaled, xs[0]) + of_two(scaled, xs[0]) + relay.vmap(scaled)(v).sum()
+
+
+def test_a_function_that_is_passed_keeps_the_defaults_that_no_argument_takes() -> None:
+    xs, v = [2.0, 3.0], torch.tensor([1.0, 2.0])
+    expected = 6.5 + 6.0 + 9.5 + 6.5 + 7.0
+    assert with_defaults(xs, v) == expected
+    assert with_defaults.interpret(xs, v) == expected
+    found = relay.grad(with_defaults)(xs, v)
+    assert [float(x) for x in found[0]] == [8.0, 2.0]
+    assert found[1].tolist() == [2.0, 2.0]

@@ -164,6 +164,78 @@ def primes(xs: list[Float]) -> Float:
     return total
 
 
+def bound_by_both(xs: list[Float]) -> Float:
+    for x in xs:
+        if x > 2.0:
+            found = x * x
+            break
+    else:
+        x, found = -1.0, 0.5
+    return found * 10.0 + x
+
+
+def bound_by_a_while(xs: list[Float]) -> Float:
+    i = 0
+    while i < len(xs):
+        if xs[i] > 2.0:
+            place = i
+            break
+        i += 1
+    else:
+        return -1.0
+    return place + xs[place]
+
+
+def raised(xs: list[Float]) -> Float:
+    for x in xs:
+        if x > 0.5:
+            first = x
+            break
+    else:
+        raise ValueError("none is large")
+    return first
+
+
+def outer_jumps(xs: list[Float]) -> Float:
+    total = 0.0
+    for x in xs:
+        for y in xs:
+            if x * y == 6.0:
+                part = y
+                break
+        else:
+            if x == 7.0:
+                break
+            continue
+        total = total * 10.0 + part
+    else:
+        total += 0.5
+    return total
+
+
+def returned(xs: list[Float]) -> Float:
+    for x in xs:
+        for y in xs:
+            if x + y == 9.0:
+                break
+        else:
+            continue
+        return x * 10.0 + y
+    else:
+        return -1.0
+
+
+def popped_until(xs: list[Float]) -> Float:
+    stack = [x * 1.0 for x in xs]
+    while stack.pop() > 1.0:
+        if len(stack) == 1:
+            last = 5.0
+            break
+    else:
+        last = 6.0
+    return last
+
+
 XS = [1.0, 2.0, 3.0, 7.0]
 PROGRAMS = [
     (head_and_tail, XS),
@@ -193,6 +265,17 @@ PROGRAMS = [
     (counted_down, XS),
     (counted_down, XS[:2]),
     (primes, XS),
+    (bound_by_both, XS),
+    (bound_by_both, [0.5]),
+    (bound_by_a_while, XS),
+    (bound_by_a_while, [0.5]),
+    (raised, XS),
+    (outer_jumps, XS),
+    (outer_jumps, [2.0, 3.0]),
+    (returned, XS),
+    (returned, [1.0]),
+    (popped_until, XS),
+    (popped_until, [7.0, 1.0]),
 ]
 
 
@@ -207,6 +290,8 @@ def test_gradients_go_through() -> None:
     assert [float(x) for x in found] == [10.0, 8.0, 8.0, 12.0]
     doubled = relay.grad(relay(without_a_break))(XS)
     assert [float(x) for x in doubled] == [2.0] * 4
+    squared = relay.grad(relay(bound_by_both))(XS)
+    assert [float(x) for x in squared] == [0.0, 0.0, 61.0, 0.0]
 
 
 @pytest.mark.parametrize(("program", "count"), [(head_and_tail, 0), (both_ends, 1)])

@@ -155,6 +155,28 @@ class Statements:
         self.line(place.indent, header)
         self._statements(inner, place.deeper(in_loop=True, in_while=False))
 
+    def _search(self, scope: Scope, place: Place) -> None:
+        """Write a loop that binds a name where it breaks, and in its `else`."""
+        name, kind = self.make.fresh("x"), self.random.choice(("Float", "Float", "Int"))
+        header, inner = self._loop_header(scope, place)
+        self.line(place.indent, header)
+        deeper = place.deeper(in_loop=True, in_while=False)
+        if self.make.chance(0.4):  # without a `break`, which would leave the name unbound
+            self._statements(inner, place.deeper(in_loop=False))
+        self.line(deeper.indent, f"if {self.make.bool(inner, 1)}:")
+        self.line(deeper.indent + 1, f"{name} = {self.make.of(kind, inner, 2)}")
+        self.line(deeper.indent + 1, "break")
+        self.line(place.indent, "else:")
+        after = scope.inner()
+        if self.make.chance(0.3):
+            self._statements(after, place.deeper())
+        if self.make.chance(0.3):
+            self._leave(after, place.deeper())
+        else:
+            value = self.make.of(kind, after, 2, weak=True)
+            self.line(deeper.indent, f"{name} = {value}")
+        scope.names[name] = kind
+
     def _loop_header(self, scope: Scope, place: Place) -> tuple[str, Scope]:
         inner = scope.inner()
         name, other = self.make.fresh("e"), self.make.fresh("i")
@@ -421,6 +443,7 @@ _STATEMENTS: Final = (
     *(Statements._branch,) * 2,
     *(Statements._accumulator,) * 3,
     Statements._loop,
+    Statements._search,
     Statements._while,
     *(Statements._append,) * 2,
     *(change_list,) * 2,

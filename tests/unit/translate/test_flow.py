@@ -108,7 +108,24 @@ def test_a_branch_with_a_break_of_an_inner_loop_does_not_jump() -> None:
     assert not flow.jumps(inner)
     assert flow.jumps(outer)
     loops = [s for s in (inner.body[0], outer.body[0]) if isinstance(s, ast.While)]
-    assert [flow.returns(s) for s in loops] == [False, True]
+    assert [flow.jumps_back(s) for s in loops] == [False, True]
+
+
+def test_what_leaves_an_else_leaves_what_is_around_the_loop() -> None:
+    body = parsed("while a:\n    for b in c:\n        break\n    else:\n        continue\n")
+    outer = body[0]
+    assert isinstance(outer, ast.While)
+    inner = outer.body[0]
+    assert isinstance(inner, ast.For)
+    flow = analyse(body, literal)
+    assert flow.jumps_back(inner)
+    assert not flow.jumps_back(outer)
+
+
+def test_the_else_of_a_loop_is_its_end_unless_a_break_is() -> None:
+    ended = "for a in b:\n    x = 1\nelse:\n    return\n"
+    assert not reaches_its_end(ended)
+    assert reaches_its_end(ended.replace("x = 1", "break"))
 
 
 def reaches_its_end(body: str) -> bool:
