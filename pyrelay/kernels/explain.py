@@ -73,7 +73,7 @@ def explain(module: Module, entry: str) -> str:
         lines += ["", table.name if table.is_region else f"{table.name}, outside of regions"]
         lines += _laid_out([_HEAD, *(_row(s) for s in table.steps), _row(_total(table.steps))])
         if table.is_region:
-            plan = plan_memory(module.functions[table.name], outlined.kernels)
+            plan = plan_memory(module.functions[table.name], outlined.groups)
             if plan.slots:
                 lines.append(
                     f"  memory: at most {_bytes(plan.bytes)} for {len(plan.slots)} values in "

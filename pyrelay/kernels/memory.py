@@ -9,7 +9,7 @@ they live on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final, final
 
@@ -21,7 +21,9 @@ from ..ir.expr import Call, Expr, Function, GlobalVar, TupleGet, Var, type_of
 from ..ir.op import Op
 from ..ir.types import TensorType
 from .cost import size_of
+from .early_updates import early_updates, in_order
 from .fusion.nodes import estimate, mentioned
+from .groups import Group
 from .reading import straight_line
 
 
@@ -36,6 +38,8 @@ class MemoryPlan:
     slots: Mapping[Var, int]
     sizes: tuple[Dim, ...]
     lives: Mapping[Var, tuple[int, int]]
+    early: Mapping[Var, Var]
+    """The updates that run early, with the kernels before which they do (`early_updates.py`)."""
 
     @property
     def bytes(self) -> Dim:
@@ -54,19 +58,21 @@ class MemoryPlan:
         return total
 
 
-def plan_memory(region: Function, kernels: Iterable[str]) -> MemoryPlan:
-    """Return the plan of a region function. Only what kernels make is planned: torch's operators
-    allocate for themselves."""
-    return _Planner(region, frozenset(kernels)).plan()
+def plan_memory(region: Function, groups: Mapping[str, Group]) -> MemoryPlan:
+    """Return the plan of a region function, whose kernels are `groups`. Only what kernels make is
+    planned: torch's operators allocate for themselves."""
+    return _Planner(region, groups).plan()
 
 
 @final
 class _Planner:
     """One walk over a region, in order."""
 
-    def __init__(self, region: Function, kernels: frozenset[str]) -> None:
-        self._bindings, self._end = straight_line(region.body)
-        self._kernels: Final = kernels
+    def __init__(self, region: Function, groups: Mapping[str, Group]) -> None:
+        bindings, self._end = straight_line(region.body)
+        self._early: Final = early_updates(bindings, groups)
+        self._bindings: Final = in_order(bindings, self._early)
+        self._kernels: Final = frozenset(groups)
         self._parts: Final[dict[Var, list[Var]]] = {}
         self._holds: Final[dict[Var, tuple[Var, ...]]] = {}
         self._made: Final[dict[Var, int]] = {}
@@ -111,7 +117,7 @@ class _Planner:
         calls = [self._made_by(b.var, b.value) is not None for b in self._bindings]
         count = [number - 1 for number in accumulate(map(int, calls))]
         lives = {var: (count[time], count[self._last[var]]) for var, time in self._made.items()}
-        return MemoryPlan(slots, tuple(sizes), lives)
+        return MemoryPlan(slots, tuple(sizes), lives, self._early)
 
     def _made_by(self, var: Var, value: Expr) -> tuple[Var, ...] | None:
         """Return the values that the call of a kernel makes; None for what is no such call."""

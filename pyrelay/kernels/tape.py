@@ -37,6 +37,7 @@ from ..ir.op import Op, View
 from ..ir.types import TupleType, Type
 from ..operators.host.sizes import size
 from ..operators.shared.moving import reshaped
+from .early_updates import in_order
 from .fusion.nodes import mentioned
 from .memory import MemoryPlan
 from .reading import shape_of, straight_line
@@ -187,7 +188,8 @@ def tape_of(
         return None
     if not isinstance(end, Var) and not is_unit(end):
         return None
-    return _Recorder(region, plan, kernels, reshaping).tape(bindings, end)
+    ordered = in_order(bindings, plan.early)
+    return _Recorder(region, plan, kernels, reshaping).tape(ordered, end)
 
 
 def _has_step(value: Expr) -> bool:

@@ -40,6 +40,7 @@ from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place, overwrite, overwrite_all
 from ...operators.composite.table_rows import add_rows, store_rows
 from ...operators.host.conversions import to_bool, to_float, to_int
+from ...operators.shared.moving import reshaped
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
 from ..outlined import outlined_of, with_outlined
@@ -151,7 +152,7 @@ class _Outline(Rewriter):
         used = (v for b in cut.inside for v in mentioned(b.value))
         inputs = list(dict.fromkeys(v for v in used if v not in bound))
         span = cut.inside[0].value.span
-        closed = close(cut.inside, inputs, results, self._assumptions, span)
+        closed = close(_views_first(cut.inside), inputs, results, self._assumptions, span)
         return call_of(self._regions.name(closed.function), closed)
 
 
@@ -217,6 +218,32 @@ def _cut(
         else:
             cuts[-1].before.append(binding)
     return cuts
+
+
+def _views_first(bindings: Sequence[Binding]) -> list[Binding]:
+    """Return bindings with what only gives a value another shape directly behind that value: there
+    it is no call, and what uses it may run early."""
+    bound = {b.var for b in bindings}
+    behind: dict[Var, list[Binding]] = {}
+    for binding in bindings:
+        source = _reshaped(binding.value)
+        if source in bound:
+            behind.setdefault(source, []).append(binding)
+    moved = {b.var for views in behind.values() for b in views}
+    found: list[Binding] = []
+    pending = [b for b in reversed(bindings) if b.var not in moved]
+    while pending:
+        found.append(pending.pop())
+        pending += reversed(behind.get(found[-1].var, ()))
+    return found
+
+
+def _reshaped(value: Expr) -> Var | None:
+    match value:
+        case Call(Op(lowering=View(element=element)), (Var() as source,)) if element is reshaped:
+            return source
+        case _:
+            return None
 
 
 def _made(bindings: Sequence[Binding], kernels: frozenset[str]) -> set[Var]:

@@ -64,7 +64,8 @@ class Kernels:
     def region(self, name: str) -> RegionFunction:
         """Return a region function."""
         function = self._launched.functions[name]
-        plan = plan_memory(self._regions[name], self._kernels)
+        groups = {n: kernel.group for n, kernel in self._kernels.items()}
+        plan = plan_memory(self._regions[name], groups)
         nodes = [n.name for n in post_order(function.body) if isinstance(n, GlobalVar)]
         kernels = {n: self._kernels[n] for n in nodes if n in self._kernels}
         written = written_parameters(self._launched, name)

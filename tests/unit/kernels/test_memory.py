@@ -22,7 +22,7 @@ def planned(text: str) -> tuple[Function, MemoryPlan]:
     found = in_regions(module(text), "main")
     (name,) = outlined_of(found).regions
     region = found.functions[name]
-    return region, plan_memory(region, outlined_of(found).kernels)
+    return region, plan_memory(region, outlined_of(found).groups)
 
 
 def check(region: Function, plan: MemoryPlan) -> None:

@@ -48,7 +48,7 @@ def test_a_plan_of_the_region_holds_for_it_in_segments() -> None:
     cut = in_regions(module(MIXED), "main")
     made = in_segments(cut)
     (name,) = outlined_of(cut).regions
-    plan = plan_memory(cut.functions[name], outlined_of(cut).kernels)
+    plan = plan_memory(cut.functions[name], outlined_of(cut).groups)
     bound = {b.var for b in straight_line(made.functions[name].body)[0]}
     assert plan.slots
     assert plan.slots.keys() <= bound
@@ -70,7 +70,7 @@ def test_a_region_in_segments_has_a_tape() -> None:
     made = in_segments(cut)
     (name,) = outlined_of(cut).regions
     kernels = outlined_of(cut).kernels
-    plan = plan_memory(cut.functions[name], kernels)
+    plan = plan_memory(cut.functions[name], outlined_of(cut).groups)
     assert tape_of(cut.functions[name], plan, kernels) is None
     tape = tape_of(made.functions[name], plan, kernels)
     assert tape is not None
