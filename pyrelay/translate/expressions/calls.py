@@ -18,7 +18,7 @@ from ...diagnostics.misspelt import nearest_in
 from ...diagnostics.source import Span
 from ...ir.block_builder import BlockBuilder
 from ...ir.constant import is_placeholder
-from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Transform, Var
+from ...ir.expr import Call, Constant, Expr, RefCreate, Rule, Var
 from ...ir.intrinsics import Intrinsic
 from ...ir.op import Op
 from ...ir.traverse import Steps
@@ -40,7 +40,6 @@ from ..calls.functions import (
     library_call,
     local_call,
     model_call,
-    shortened,
 )
 from ..calls.mentions import refuse_value
 from ..calls.residual_calls import residual_call
@@ -119,11 +118,7 @@ def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Ex
                 cx.span(node.keywords[0]), "a keyword argument of a function value", instead
             )
         )
-    of = _differentiated(cx, node.func)
-    args = yield operands(cx, of or node.func, node.args)
-    if of is not None and isinstance(callee, Transform) and callee.rule is Rule.VMAP:
-        function = shortened(cx, of, callee.function, len(args))
-        callee = dataclasses.replace(callee, function=function)
+    args = yield operands(cx, _differentiated(cx, node.func) or node.func, node.args)
     return Call(callee, (*args, *_left_out(cx, node)), span=cx.span(node))
 
 
