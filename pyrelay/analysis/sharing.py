@@ -8,9 +8,9 @@ nothing changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, final
 
+from ..dataclass import dataclass
 from ..ir.calls.storage import makes_storage
 from ..ir.expr import (
     Call,

@@ -82,7 +82,7 @@ def _step_of_torch(
         way = "leave `lr` out, or set it in `optimizer.param_groups`"
         raise RunError(NotAModel("an update takes `lr` or an optimiser of torch", "both", way))
     known = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    pairs: list[tuple[torch.nn.Parameter, torch.Tensor]] = []
+    pairs: list[tuple[torch.Tensor, torch.Tensor]] = []
     for model, grads in fitting:
         params, names = model.flat_params(), model.blueprint.param_names
         if not any(id(p) in known for p in params):
