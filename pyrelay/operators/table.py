@@ -137,6 +137,7 @@ GENERATED: Final[tuple[Op, ...]] = (
     rows.stack_rows,
     rows.unstack,
     table_rows.add_rows,
+    table_rows.existing_rows,
     table_rows.first_places,
     table_rows.store_rows,
     table_rows.summed_rows,

@@ -47,6 +47,7 @@ from .nodes import (
     Item,
     Role,
     has_bodies,
+    is_check,
     mentioned,
     target_of,
     uses_of,
@@ -203,8 +204,17 @@ class Grouping:
         except Unreadable:  # it takes a tuple apart that something else makes whole
             self._opaque(replace(item, role=Role.OPAQUE))
             return
-        if not self._floats(item, look):
+        if is_check(item):
+            self._check(item, look)
+        elif not self._floats(item, look):
             self._place(item, look)
+
+    def _check(self, item: Item, look: Look) -> None:
+        """Put a check into a group of its own, which all that overwrites comes after."""
+        cluster = self._new(KINDS[item.role], look.domain)
+        self._add(item, cluster, look)
+        cluster.calls = MOST_CALLS
+        self._barrier = cluster.order
 
     def _floats(self, item: Item, look: Look) -> bool:
         """Return whether a value is better computed again wherever it is used, and may be: nothing

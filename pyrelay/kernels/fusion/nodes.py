@@ -36,7 +36,7 @@ from ...ir.op import Effect, Host, Op, View
 from ...ir.traverse import children
 from ...ir.types import UNIT, DType, SizeType, TensorType, TupleType, Type, is_float
 from ...operators.composite.descent import overwrite
-from ...operators.composite.table_rows import add_rows, store_rows
+from ...operators.composite.table_rows import add_rows, existing_rows, store_rows
 from ...operators.primitive.compare import cast
 from ..groups import Special, product_of, special_of
 from ..reading import dtype_of, shape_of
@@ -123,6 +123,11 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
             return Role.SCATTER
         case _:
             return Role.OPAQUE
+
+
+def is_check(item: Item) -> bool:
+    """Return whether a value is computed so that it fails before anything is overwritten."""
+    return isinstance(item.value, Call) and item.value.callee is existing_rows
 
 
 def is_tensors(ty: Type) -> bool:

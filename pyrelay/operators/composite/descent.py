@@ -24,7 +24,7 @@ from ...ir.op import (
 from ...ir.types import UNIT, TensorType, TupleType, Type, is_float, show
 from ..shared.operands import as_positions, fields
 from ..shared.precision import widened
-from .table_rows import add_rows, flat_rows, store_rows
+from .table_rows import add_rows, existing, existing_rows, flat_rows, store_rows
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -59,7 +59,8 @@ def update_in_place(
     torch: Any, params: Sequence[Any], grads: Sequence[Any], lr: float
 ) -> tuple[()]:
     """Move parameters, in their own storage, against gradients, or pairs: of matrices whose product
-    is the gradient, or of its rows and their numbers."""
+    is the gradient, or of its rows and their numbers. Raises IndexError, before anything moves,
+    where a row does not exist."""
     steps: list[Any] = []
     moved: list[Any] = []
     against: list[Any] = []
@@ -80,7 +81,7 @@ def _step(torch: Any, param: Any, pair: Any, lr: float) -> Any:
     left, right = pair
     if right.is_floating_point():
         return partial(param.addmm_, left, right, alpha=-lr)
-    numbers = as_positions(torch, right, left).reshape(-1)
+    numbers = existing(torch, right, len(param)).reshape(-1)
     # With `alpha` it would take twice as long.
     rows = left.reshape(len(numbers), *param.shape[1:]) * -lr
     return partial(param.index_add_, 0, numbers, rows)
@@ -94,6 +95,7 @@ def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     for param, grad in zip(params, grads, strict=True):
         if isinstance(grad.ty, TupleType) and not is_float(grad[1].tensor.dtype):
             rows, numbers = flat_rows(grad[0], grad[1], param.rank - 1)
+            numbers = existing_rows(numbers, rows=param.shape[0])
             added.append((param, numbers, (widened(rows) * -lr).cast(param.dtype)))
             continue
         if isinstance(grad.ty, TupleType):
@@ -185,9 +187,15 @@ def _overwrite_all(torch: Any, targets: Sequence[Any], values: Sequence[Any]) ->
 
 
 def _overwrite_all_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    for target, value in zip(*map(fields, args), strict=True):
-        if isinstance(value.ty, TupleType):
-            store_rows(target, value[1], value[0])
+    pairs = list(zip(*map(fields, args), strict=True))
+    numbers = {
+        target: existing_rows(value[1], rows=target.shape[0])
+        for target, value in pairs
+        if isinstance(value.ty, TupleType)
+    }
+    for target, value in pairs:
+        if target in numbers:
+            store_rows(target, numbers[target], value[0])
         else:
             overwrite(target, value)
     return args[0].builder.unit()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from ...ir.dims import ONE, product
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.dims import ONE, Dim, product
 from ...ir.op import (
     Effect,
+    Elementwise,
     Library,
     Linear,
     MadeOf,
@@ -18,6 +20,7 @@ from ...ir.op import (
     Scatter,
     ShapeBehaviour,
     TensorSpec,
+    attribute,
     operand,
 )
 from ...ir.rules import expect, integral, with_rank
@@ -36,6 +39,43 @@ def flat_rows(rows: Value, numbers: Value, rank: int) -> tuple[Value, Value]:
     row = rows.shape[rows.rank - rank :]
     count = product(rows.shape[: rows.rank - rank])
     return rows.reshape(count, *row), numbers.reshape(count).cast(int64)
+
+
+def existing(torch: Any, numbers: Any, rows: int) -> Any:
+    """Return numbers as positions. Raises IndexError unless each is that of a row.
+
+    On a GPU they are not looked at: the host would wait for the answer.
+    """
+    numbers = as_positions(torch, numbers)
+    if numbers.device.type == "cpu" and numbers.numel():
+        low, high = (int(bound) for bound in torch.aminmax(numbers))
+        if low < 0 or high >= rows:
+            raise IndexError(f"row {low if low < 0 else high} is out of range: there are {rows}")
+    return numbers
+
+
+def _existing_element(k: Elements, place: Place, numbers: Source, rows: Dim) -> Any:
+    return k.number(k.coordinate(numbers(*place.index), rows, from_end=False))
+
+
+def _positions_type(call: RuleCall) -> Type:
+    return TensorType(integral(call, 0).shape, int64)
+
+
+existing_rows: Final = Op(
+    name="existing_rows",
+    doc="Numbers of rows of a table, which fail unless each row exists. What writes comes after.",
+    params=(operand("numbers"), attribute("rows", convert=kinds.dim)),
+    type_rule=_positions_type,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(existing, fused=Elementwise(_existing_element)),
+    grad=NoGradient("numbers are integers"),
+    samples=lambda: (
+        Sample((TensorSpec((9,), "int64", 0, 4),), {"rows": 4}),
+        Sample((TensorSpec((2, 3), "int32", 0, 4),), {"rows": 5}),
+        Sample((TensorSpec((0,), "int64", 0, 4),), {"rows": 4}),
+    ),
+)
 
 
 def _first_places_type(call: RuleCall) -> Type:

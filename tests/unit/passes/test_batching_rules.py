@@ -29,6 +29,7 @@ UNBATCHED = {
     "nonzero": "its size depends on the values",
     "bincount": "its size depends on the values",
     "first_places": "it is made after functions are mapped",
+    "existing_rows": "it is made after functions are mapped",
 }
 """Operators that have no rule, and why."""
 
