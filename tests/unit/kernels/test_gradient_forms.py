@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
-from pyrelay import Any, Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
 
 M, N = Dim("M"), Dim("N")
 
