@@ -1,7 +1,8 @@
 """Steps of optimisers that move some rows of a table, in the storage of the table.
 
-The gradient of a table of embeddings is zero but for the rows that were looked up, and a step
-`by_rows` leaves the other rows of the parameter, and of its moments, as they are. Where nothing
+The gradient of a table of embeddings is zero but for the rows that were looked up. Plain descent
+(where its rate is a constant, `in_place` makes it of all parameters at once) and a step `by_rows`
+leave the other rows of the parameter, and of its moments, as they are. Where nothing
 aliases the old contents of the cell, the step is taken on the rows alone, and these are stored in
 the tables that are there; all else that the step computes is stored over what it replaces
 (`overwrite_all`), so that the cell keeps its contents.
@@ -20,13 +21,17 @@ from ...ir.op import Op
 from ...ir.types import UNIT, TensorType
 from ...operators.builder import Builder, Value
 from ...operators.composite.descent import overwrite_all
-from ...operators.composite.optim import adam_step, momentum_step
+from ...operators.composite.optim import adam_step, momentum_step, sgd_step
 from ...operators.composite.table_rows import flat_rows, summed_rows
 from ...operators.primitive.gathering import index_select
 from .cell_contents import Contents, Path
 from .low_rank_gradients import factors_of, is_float_tensor
 
-_TABLES: Final[Mapping[Op, tuple[int, ...]]] = {momentum_step: (0, 3), adam_step: (0, 2, 3)}
+_TABLES: Final[Mapping[Op, tuple[int, ...]]] = {
+    sgd_step: (0,),
+    momentum_step: (0, 3),
+    adam_step: (0, 2, 3),
+}
 """The operands of a step that its results replace, in their order."""
 
 
@@ -60,8 +65,9 @@ class _TableStep:
         for place in self.places:
             args[place] = index_select(args[place], numbers, dim=0)
         found = builder.call(self.op, args, self.call.attrs)
+        is_one = isinstance(found.ty, TensorType)
         for place, table in enumerate(tables):
-            yield table, builder.tuple((found[place], numbers))
+            yield table, builder.tuple((found if is_one else found[place], numbers))
 
 
 @final
@@ -116,6 +122,8 @@ def row_update(
             spare.add(atom)
         elif isinstance(value, TupleGet) and uses[atom] == 1:
             made.setdefault(value.value, {})[value.index] = atom, path
+        elif isinstance(value, Call) and value.callee is sgd_step and uses[atom] == 1:
+            made.setdefault(atom, {})[0] = atom, path
         else:
             others.append((atom, path))
     steps: list[_TableStep] = []
@@ -133,7 +141,9 @@ def row_update(
 
 def _row_step(value: Expr | None, contents: Contents) -> _TableStep | None:
     match value:
-        case Call(Op() as op, (_, Var() as grad, *_), attrs) if op in _TABLES and attrs["by_rows"]:
+        case Call(Op() as op, (_, Var() as grad, *_), attrs) if op in _TABLES and attrs.get(
+            "by_rows", op is sgd_step
+        ):
             factors = factors_of(grad, contents.defined, contents.uses)
             has_rows = factors is not None and not is_float_tensor(factors[1])
             return _TableStep(op, value, factors) if factors is not None and has_rows else None

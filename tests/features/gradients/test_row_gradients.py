@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Tensor, options, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Tensor, options, relay, relay_model
 from pyrelay.runtime.models.records import are_rows
 from tests.features.gradients.training import descended_by, trained_by
 
@@ -210,3 +210,36 @@ def test_optimisers_in_programs_step_as_in_scripts(case: Case, name: str) -> Non
         relay.update_model_params(other, relay.grad(other, loss, (ids,)), optimizer=theirs)
     torch.testing.assert_close([*model.parameters()], [*other.parameters()])
     torch.testing.assert_close(own.state_dict(model), theirs.state_dict(other))
+
+
+@relay
+def cells_loss(ids: Tensor[Int, (N,)]) -> Float:
+    return cells(ids)
+
+
+@relay
+def slowed(model: Model[cells], batches: Tensor[Int, (K, N)], lr: Float) -> Float:
+    total = 0.0
+    for ids in batches:
+        value, grads = relay.value_and_grad(model, cells_loss, (ids,))
+        relay.update_model_params(model, grads, lr=lr)
+        lr = lr * 0.5
+        total += value
+    return total
+
+
+@pytest.mark.parametrize("lowering", LOWERINGS)
+def test_plain_descent_at_a_rate_that_changes_moves_rows(lowering: str) -> None:
+    model = relay.create_model(cells, seed=0)
+    params = [p.detach().clone() for p in model.parameters()]
+    before, storage = params[:], [p.data_ptr() for p in model.parameters()]
+    for place, ids in enumerate(BATCHES):
+        grads = torch.func.grad(lambda ps, ids=ids: _looped(ps[0], ids, *ps[1:]))(params)
+        params = [p - 0.1 * 0.5**place * g for p, g in zip(params, grads, strict=True)]
+    with options(lowering=lowering):
+        slowed(model, BATCHES, 0.1)
+        torch.testing.assert_close([*model.parameters()], params, check_stride=False)
+        assert not torch.equal(params[0], before[0])
+        if lowering != "evaluator":  # it changes nothing in place
+            assert [p.data_ptr() for p in model.parameters()] == storage
+            assert "rows" in slowed.explain().partition("updates take gradients as")[2]
