@@ -151,7 +151,7 @@ NETWORKS: list[Case] = [
     (
         "sparse_to_dense(%x, %y, 1f, output_shape=[5])",
         (torch.tensor(3), torch.tensor(2.0)),
-        lambda *_: torch.tensor([1.0, 1.0, 1.0, 2.0, 1.0]),
+        lambda place, value: torch.ones(5).index_put((place,), value),
     ),
     (
         "image.resize2d(%x, size=[5, 9])",
