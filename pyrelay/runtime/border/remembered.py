@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter, is_
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from weakref import ref
 
-import torch
+from ..values.likeness import Likeness
+
+if TYPE_CHECKING:
+    import torch
 
 Seen: TypeAlias = tuple[list[Any], tuple[Any, ...]]
 """A list in an instance, with the elements that it had when the instance was walked over."""
@@ -29,11 +32,6 @@ def are_same(items: Sequence[Any], seen: Sequence[Any]) -> bool:
     return len(items) == len(seen) and all(map(is_, items, seen))
 
 
-_torch: Any = torch
-_Guards: Final = _torch._C._dynamo.guards.TensorGuards  # noqa: SLF001  it has no public name
-"""Compares the dtype, shape, strides, device and `requires_grad` of tensors with those of before,
-in a fifth of the time that reading them in Python takes."""
-
 _REQUIRES_GRAD: Final = attrgetter("requires_grad")
 
 
@@ -46,7 +44,16 @@ class Known:
     compared if the argument `is_kept` for other calls; `lists` are the lists in it.
     """
 
-    __slots__ = ("_guards", "_ids", "_requires_grad", "device", "given", "host", "lists", "tensors")
+    __slots__ = (
+        "_ids",
+        "_likeness",
+        "_requires_grad",
+        "device",
+        "given",
+        "host",
+        "lists",
+        "tensors",
+    )
 
     def __init__(
         self,
@@ -65,11 +72,7 @@ class Known:
         self.lists: Final = lists
         self._ids: frozenset[int] | None = None
         self._requires_grad: bool | None = None if given else False
-        self._guards: Final = (
-            _Guards(*given, dynamic_dims_sizes=None, dynamic_dims_strides=None)
-            if given and is_kept
-            else None
-        )
+        self._likeness: Final = Likeness(given) if given and is_kept else None
 
     @property
     def ids(self) -> frozenset[int]:
@@ -85,7 +88,7 @@ class Known:
         for items, seen in self.lists:
             if not are_same(items, seen):
                 return False
-        return self._guards is None or self._guards.check(*self.given)
+        return self._likeness is None or self._likeness.holds(self.given)
 
     @property
     def requires_grad(self) -> bool:

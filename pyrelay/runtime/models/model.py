@@ -22,6 +22,7 @@ from ...ir.types import DType, TensorType
 from ...lower_torch.constants import torch_dtype
 from ...operators.composite.model import KEY_INIT, initial
 from ...translate.source.definition import named
+from ..values.likeness import Likeness
 from ..values.values import Cell
 from .bound import BoundFunction, Running
 from .commit import Change, storing
@@ -79,7 +80,7 @@ class Model(Module):
         self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
         leaves = (*blueprint.params, *blueprint.state)
         self._made = [module.made[name] for module, name in map(self._place, leaves)]
-        self._checked: list[Any] = []
+        self._checked = Likeness()
 
     def _place(self, leaf: Leaf) -> tuple[Module, str]:
         """Return the submodule that holds a value, made if need be, and its name there."""
@@ -156,7 +157,7 @@ class Model(Module):
         changed one to what the program was not compiled for."""
         params = self.flat_params()
         tensors = [*params, *[table[name] for table, name in self._state_slots]]
-        if [*map(_form, tensors)] != self._checked:
+        if not self._checked.holds(tensors):
             self._check(tensors)
         return self.blueprint.params_tree(params)
 
@@ -175,7 +176,7 @@ class Model(Module):
             made = f"{tuple(shape)} of {dtype} on {first.device}"
             place = (self.blueprint.name, leaf.name, leaf.spec.span)
             raise RunError(ChangedParameter(*place, now, made))
-        self._checked = [*map(_form, tensors)]
+        self._checked = Likeness(tensors)
 
     def state_cells(self) -> tuple[tuple[Any, ...], list[Cell]]:
         """Return the state as the program's nested tuple of cells, and the cells."""
@@ -266,7 +267,6 @@ def _shared_by(place: tuple[str, str]) -> _Shared:
 
 
 _requires_grad: Final = attrgetter("requires_grad")
-_form: Final = attrgetter("dtype", "shape", "device")
 _COUNT: Final = ".num_batches_tracked"
 """The end of the name under which torch's batch norms count, for a `momentum` of None alone."""
 
