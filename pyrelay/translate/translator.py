@@ -405,8 +405,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
             if parameter.element is not None:
                 known = {d.name for d in signature.type_params}
                 stream = stream_of(cx.program, parameter.element, known, parameter.span)
-            # Of one whose annotation is no type a mistake has been reported, and no other follows.
-            atom = placeholder(parameter.span) if parameter.ty == UNKNOWN else var
+            atom = placeholder(parameter.span) if parameter.is_refused else var
             entry = Bound(atom=atom, holder=holder, stream=stream)
             if parameter.implicit is not None:
                 _bind_implicit(cx, parameter.implicit, entry)

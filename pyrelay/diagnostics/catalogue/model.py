@@ -399,8 +399,7 @@ class FixedSite:
 
 @dataclass(frozen=True, slots=True)
 class ChangedParameter:
-    """A script has given a parameter or a buffer of a model another shape or dtype than the model
-    was made with, or has moved a part of the model to another device.
+    """A parameter or a buffer of a model was given another shape, dtype or device by a script.
 
     Compiled code reads the memory of parameters by the shapes and dtypes of the definition. New
     values are loaded by `model.load_state_dict`, or copied, `p.data.copy_(value)`; a model of other

@@ -51,6 +51,8 @@ class Parameter:
     """Whether it is a list of the models that it is annotated with."""
     implicit: Implicit | None = None
     """The names it stands for that the function, or one that it calls, mentions."""
+    is_refused: bool = False
+    """Whether its annotation is no type, which has been reported."""
 
     @property
     def of(self) -> ModelAnnotation | ParamsAnnotation | None:
@@ -195,7 +197,7 @@ def _parameter(
     name: str, found: Annotation | None, span: Span, default: Any, *, keyword_only: bool
 ) -> Parameter:
     if found is None:
-        return Parameter(name, UNKNOWN, span, default, keyword_only)
+        return Parameter(name, UNKNOWN, span, default, keyword_only, is_refused=True)
     static = found.python if keyword_only and found.python in STATIC_TYPES else None
     static = OptimizerUse if found.is_optimizer else static
     return Parameter(
