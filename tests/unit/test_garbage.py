@@ -39,6 +39,6 @@ def test_what_the_user_has_frozen_stays_frozen():
         count = gc.get_freeze_count()
         with uncollected():
             pass
-        assert gc.get_freeze_count() == count > 0
+        assert 0 < gc.get_freeze_count() <= count  # references that are gone free some
     finally:
         gc.unfreeze()
