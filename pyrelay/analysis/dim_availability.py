@@ -13,7 +13,7 @@ from typing import Any, Final, final
 
 from ..ir.dims import Dim
 from ..ir.equations import uncovered as uncovered
-from ..ir.expr import Call, Expr, Function, type_of
+from ..ir.expr import Call, Expr, Function, Var, type_of
 from ..ir.names import Names
 from ..ir.nested import leaves
 from ..ir.traverse import bound_vars, post_order
@@ -47,6 +47,16 @@ def needed(node: Expr) -> Iterator[Dim]:
     """Return the dims, other than plain numbers, whose value a node itself needs."""
     if isinstance(node, Call) and node.attrs:
         yield from (d for d in dims_in_attrs(node.attrs) if d.constant is None)
+
+
+def missing_sizes(functions: Iterable[Function], captures: Iterable[Var]) -> list[Dim]:
+    """Return the sizes that functions need, and that neither they nor their captures show."""
+    present = {d for v in captures for d in shown(v.ty)}
+    wanted: dict[Dim, None] = {}
+    for node in (n for f in functions for n in post_order(f)):
+        wanted |= dict.fromkeys(needed(node))
+        present.update(d for v in bound_vars(node) for d in shown(v.ty))
+    return list(dict.fromkeys(part for d in wanted for part in uncovered(d, present)))
 
 
 @final

@@ -1,5 +1,5 @@
 """Facts about a dim that hold when every named size is at least zero; the larger and the smaller of
-two dims, simplified by it.
+two dims, simplified by it; a dim as a number, for comparisons of costs.
 
 The answer "no" means "not provable here", never "false".
 """
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 _MOST_WAYS: Final = 16
 """An atom may have two lower bounds; more ways than this to choose among them are not tried."""
+
+
+ASSUMED_SIZE: Final = 64
+"""The assumed value of a size that only the run knows, for comparisons of costs."""
+
+
+def estimate(dim: Dim) -> int:
+    """Return a dim as a number: each name in it is taken for `ASSUMED_SIZE`."""
+    return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
 
 
 def is_nonnegative(dim: Dim) -> bool:

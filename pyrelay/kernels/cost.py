@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping
 from typing import assert_never, final
 
 from ..dataclass import dataclass
-from ..ir.bounds import at_most
+from ..ir.bounds import at_most, estimate
 from ..ir.dims import ONE, ZERO, Dim, product, sum_of
 from ..ir.expr import Expr, Var, type_of
 from ..ir.types import SizeType, TupleType, Type
-from .fusion.nodes import estimate
 from .groups import Domain, Group, Kind
 from .reading import Reader, bindings_of, dtype_of, shape_of
 from .recording import FOUND, Recording, read_scatter

@@ -20,10 +20,9 @@ from ..ir.op import Contraction, Op, Pointwise, Reduction, View
 from ..ir.types import UNIT, TensorType, TupleType, Type, bool_, is_float
 from ..operators.composite.descent import descend_in_place, overwrite, overwrite_all
 from ..operators.primitive.index import index, set_at
-from ..operators.shared.moving import reshaped
 from .fusion.nodes import gives_own_storage, mentioned
 from .groups import Group
-from .reading import straight_line
+from .reading import reshaped_operand, straight_line
 
 _SAFE: Final = frozenset({descend_in_place, index, overwrite, overwrite_all, set_at})
 """Operators of a library that fail only where integers say so."""
@@ -116,13 +115,8 @@ def _may_stop(value: Expr, groups: Mapping[str, Group]) -> bool:
     if group is not None:
         bindings, _ = straight_line(group.function.body)
         return not all(_is_safe(b.value) for b in bindings)
-    match value:
-        case Call(Op(lowering=View(element=element))) if element is reshaped:
-            return False
-        case Call(_, args):
-            return bool(args)  # what has none is a size
-        case _:
-            return False
+    # A call without arguments is a size.
+    return isinstance(value, Call) and bool(value.args) and reshaped_operand(value) is None
 
 
 def _is_safe(value: Expr) -> bool:

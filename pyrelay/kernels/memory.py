@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Final, final
 
 from ..dataclass import dataclass
-from ..ir.bounds import at_most
+from ..ir.bounds import at_most, estimate
 from ..ir.calls.storage import makes_storage, overwritten_operand
 from ..ir.dims import ZERO, Dim
 from ..ir.expr import Call, Expr, Function, GlobalVar, TupleGet, Var, type_of
@@ -22,7 +22,7 @@ from ..ir.op import Op
 from ..ir.types import TensorType
 from .cost import size_of
 from .early_updates import early_updates, in_order
-from .fusion.nodes import estimate, mentioned
+from .fusion.nodes import mentioned
 from .groups import Group
 from .reading import straight_line
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, final
 
 from ..ir.constant import nearest
 from ..ir.declaration.elements import Elements, Place
-from ..ir.declaration.lowering import Elementwise, Pointwise, inside
+from ..ir.declaration.lowering import Elementwise, Pointwise, View, inside
 from ..ir.declaration.scalars import compute_dtype
 from ..ir.dims import Dim
 from ..ir.expr import (
@@ -33,8 +33,17 @@ from ..ir.expr import (
 from ..ir.op import Op
 from ..ir.traverse import Steps, run, spine
 from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
-from ..operators.shared.moving import broadcast_index
+from ..operators.shared.moving import broadcast_index, reshaped
 from .places import Places
+
+
+def reshaped_operand(value: Expr) -> Expr | None:
+    """Return the operand of a call that only gives it another shape; None for any other value."""
+    match value:
+        case Call(Op(lowering=View(element=element)), (operand,)) if element is reshaped:
+            return operand
+        case _:
+            return None
 
 
 class Supplier(Protocol):

@@ -33,14 +33,12 @@ from ..ir.expr import (
     is_unit,
     type_of,
 )
-from ..ir.op import Op, View
 from ..ir.types import TupleType, Type
 from ..operators.host.sizes import size
-from ..operators.shared.moving import reshaped
 from .early_updates import in_order
 from .fusion.nodes import mentioned
 from .memory import MemoryPlan
-from .reading import shape_of, straight_line
+from .reading import reshaped_operand, shape_of, straight_line
 
 
 @final
@@ -171,8 +169,8 @@ def only_reshapes(function: Function) -> bool:
     """Return whether a function returns its parameter under another shape."""
     bindings, end = straight_line(function.body)
     match bindings, function.params:
-        case [Binding(var, Call(Op(lowering=View(element=element)), (operand,)))], (param,):
-            return element is reshaped and operand == param and end == var
+        case [Binding(var, value)], (param,):
+            return reshaped_operand(value) == param and end == var
         case _:
             return False
 

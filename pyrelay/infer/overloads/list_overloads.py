@@ -187,9 +187,8 @@ def _lexicographic(pair: tuple[Expr, Expr], count: int, span: Span) -> Expr:
     found: Expr = Constant(False, span=span)
     for place in reversed(range(count)):
         first, second = (tuple(TupleGet(side, place, span=span) for side in pair) for _ in range(2))
-        later = found if place == count - 1 else None
         before = Call(is_before, first, {}, span=span)
-        if later is not None:
+        if place == count - 1:
             found = before
             continue
         same = Call(equal, second, {}, span=span)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final, final
 
 from ...dataclass import dataclass
+from ...ir.bounds import estimate
 from ...ir.calls.storage import makes_storage, overwritten_operand
 from ...ir.declaration.elements import Place
 from ...ir.declaration.lowering import (
@@ -247,15 +248,6 @@ def gives_own_storage(value: Expr) -> bool:
 def has_bodies(value: Expr) -> bool:
     """Return whether the value of a binding has bodies of its own, which may use all in scope."""
     return isinstance(value, If | Match | Function)
-
-
-ASSUMED_SIZE: Final = 64
-"""The assumed value of a size that only the run knows, for comparisons of costs."""
-
-
-def estimate(dim: Dim) -> int:
-    """Return a dim as a number: each name in it is taken for `ASSUMED_SIZE`."""
-    return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
 
 
 @lru_cache(maxsize=4096)

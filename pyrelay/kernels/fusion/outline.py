@@ -40,10 +40,10 @@ from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place, overwrite, overwrite_all
 from ...operators.composite.table_rows import add_rows, store_rows
 from ...operators.host.conversions import to_bool, to_float, to_int
-from ...operators.shared.moving import reshaped
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
 from ..outlined import outlined_of, with_outlined
+from ..reading import reshaped_operand
 from .closed_functions import Functions, call_of, close
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
@@ -221,13 +221,13 @@ def _cut(
 
 
 def _views_first(bindings: Sequence[Binding]) -> list[Binding]:
-    """Return bindings with what only gives a value another shape directly behind that value: there
-    it is no call, and what uses it may run early."""
+    """Return bindings with each reshape of a value directly behind the value: there it needs no
+    call, and the users of the reshaped value may run early."""
     bound = {b.var for b in bindings}
     behind: dict[Var, list[Binding]] = {}
     for binding in bindings:
-        source = _reshaped(binding.value)
-        if source in bound:
+        source = reshaped_operand(binding.value)
+        if isinstance(source, Var) and source in bound:
             behind.setdefault(source, []).append(binding)
     moved = {b.var for views in behind.values() for b in views}
     found: list[Binding] = []
@@ -236,14 +236,6 @@ def _views_first(bindings: Sequence[Binding]) -> list[Binding]:
         found.append(pending.pop())
         pending += reversed(behind.get(found[-1].var, ()))
     return found
-
-
-def _reshaped(value: Expr) -> Var | None:
-    match value:
-        case Call(Op(lowering=View(element=element)), (Var() as source,)) if element is reshaped:
-            return source
-        case _:
-            return None
 
 
 def _made(bindings: Sequence[Binding], kernels: frozenset[str]) -> set[Var]:

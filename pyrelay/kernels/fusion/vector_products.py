@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...ir.bounds import estimate
 from ...ir.declaration.lowering import Contraction, inside
 from ...ir.dims import ONE, product
 from ...ir.expr import Call, Expr, Var, type_of
@@ -22,7 +23,6 @@ from ..contraction_axes import Product, sorts_of
 from ..groups import product_of
 from ..reading import Reader, Unreadable, shape_of
 from ..recording import Recording
-from .nodes import estimate
 
 
 def as_reduction(var: Var, call: Call, builder: Builder, views: Mapping[Var, Expr]) -> Value | None:

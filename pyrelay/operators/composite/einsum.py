@@ -16,6 +16,7 @@ from math import prod
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from ...ir.bounds import estimate
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, Dim
 from ...ir.op import (
@@ -154,8 +155,8 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
 
 
 def _as_products(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
-    """Return an einsum as sums of products of two operands each, in the order that is
-    cheapest. What only one operand has is summed first, a repeated label is a diagonal."""
+    """Return an einsum as sums of products of two operands each, in the cheapest order. Labels of a
+    single operand are summed over first; a repeated label takes a diagonal."""
     (pack,) = args
     assert isinstance(pack.ty, TupleType)
     types = [t for t in pack.ty.fields if isinstance(t, TensorType)]
@@ -169,7 +170,7 @@ def _as_products(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | N
     sizes: dict[str, int] = {}
     for value, term in factors:
         for label, size in zip(term, value.shape, strict=True):
-            sizes[label] = max(sizes.get(label, 0), count(size))
+            sizes[label] = max(sizes.get(label, 0), estimate(size))
     alive: dict[int, _Factor] = dict(enumerate(factors))
     order = order_of([t for _, t in factors], result, sizes)
     for number, pair in enumerate(order, len(factors)):
@@ -275,16 +276,10 @@ einsum: Final = Op(
 )
 
 
-ASSUMED_SIZE: Final = 64
 MOST_TRIED: Final = 6
 
 Order: TypeAlias = tuple[tuple[int, int], ...]
 """Which two are multiplied in each step. The result of a step is numbered after all before it."""
-
-
-def count(dim: Dim) -> int:
-    """Return a size as a number."""
-    return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
 
 
 def order_of(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, final
 
 from ...analysis.bindings import definitions, uses
 from ...analysis.call_graph import call_graph, reachable
-from ...analysis.dim_availability import needed, shown, uncovered
+from ...analysis.dim_availability import missing_sizes
 from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
@@ -30,7 +30,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.names import Names
-from ...ir.traverse import bound_vars, children, free_vars, post_order, rewrite, run
+from ...ir.traverse import children, free_vars, post_order, rewrite, run
 from ...ir.types import FnType, TensorType, TupleType, Type, dim_names, subtypes
 from ...operators.builder import Builder
 from ...operators.primitive.arithmetic import add
@@ -206,7 +206,7 @@ class _Loop:
         if block is None or is_used or any(isinstance(part, FnType) for part in parts):
             return None
         builder = Builder(self.var.span, Names())
-        sizes = [builder.size(d).atom for d in self._missing_sizes(captures)]
+        sizes = [builder.size(d).atom for d in missing_sizes([self.function], captures)]
         types += [type_of(s) for s in sizes]
         dims = dict.fromkeys(n for ty in types for n in sorted(dim_names(ty)))
         result = self.function.result
@@ -239,15 +239,6 @@ class _Loop:
         around = replace(owner, body=call.replaced(outside, [*captures, *sizes]))
         lifted = with_terms_as_rows(made)
         return self.module.with_functions({self.owner: around, name: lifted}), name
-
-    def _missing_sizes(self, captures: list[Var]) -> list[Dim]:
-        """Return the sizes that the loop needs, and that neither it nor what it captures shows."""
-        present = {d for v in captures for d in shown(v.ty)}
-        wanted: dict[Dim, None] = {}
-        for node in post_order(self.function):
-            wanted |= dict.fromkeys(needed(node))
-            present.update(d for v in bound_vars(node) for d in shown(v.ty))
-        return list(dict.fromkeys(part for d in wanted for part in uncovered(d, present)))
 
 
 @final

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, final
 
 from ...analysis.bindings import definitions, uses
-from ...analysis.dim_availability import needed, shown, uncovered
+from ...analysis.dim_availability import missing_sizes
 from ...dataclass import dataclass
-from ...ir.dims import Dim, DimVar
+from ...ir.dims import DimVar
 from ...ir.expr import (
     Binding,
     Call,
@@ -30,7 +30,7 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.names import Names
-from ...ir.traverse import bound_vars, free_vars, map_bindings, post_order, rewrite, run
+from ...ir.traverse import free_vars, map_bindings, rewrite, run
 from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
 from ...operators.builder import Builder
 from ..deriving.copying import Copier
@@ -155,7 +155,7 @@ class Lifter:
         if any(_holds_functions(type_of(v)) for v in outside):
             raise NotLocal
         builder = Builder(var.span, Names())
-        sizes = [builder.size(d).atom for d in _missing_sizes(functions, outside)]
+        sizes = [builder.size(d).atom for d in missing_sizes(functions, outside)]
         captures = (*outside, *sizes)
         copier = Copier(Names())
         leading = [copier.fresh(c) for c in captures if isinstance(c, Var)]
@@ -216,17 +216,6 @@ def _captured(functions: tuple[Function, ...], group: frozenset[Var]) -> tuple[V
     """Return the variables that functions use from outside, those of their own group excepted."""
     found = dict.fromkeys(v for f in functions for v in free_vars(f))
     return tuple(v for v in found if v not in group)
-
-
-def _missing_sizes(functions: tuple[Function, ...], outside: tuple[Var, ...]) -> list[Dim]:
-    """Return the sizes that functions need, and that neither they nor their captures show."""
-    present = {d for v in outside for d in shown(v.ty)}
-    wanted: dict[Dim, None] = {}
-    for function in functions:
-        for node in post_order(function):
-            wanted |= dict.fromkeys(needed(node))
-            present.update(d for v in bound_vars(node) for d in shown(v.ty))
-    return list(dict.fromkeys(part for d in wanted for part in uncovered(d, present)))
 
 
 def _holds_functions(ty: Type) -> bool:

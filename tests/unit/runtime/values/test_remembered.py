@@ -12,8 +12,8 @@ import torch
 
 from pyrelay import Dim, Float, Int, RunError, Tensor, relay
 from pyrelay.prelude import List
-from pyrelay.runtime.border.plain import Plain, UnfitError
 from tests.steps import calls_of
+from tests.unit.runtime.values.trees import Leaf, Node, Tree, total
 
 
 @dataclass(frozen=True)
@@ -46,29 +46,6 @@ def mirrored(e: Expr) -> Expr:
             return e
         case Add(a, b):
             return Add(mirrored(b), mirrored(a))
-
-
-@dataclass(frozen=True)
-class Leaf:
-    weight: Float
-
-
-@dataclass(frozen=True)
-class Node:
-    left: Tree
-    right: Tree
-
-
-Tree = Leaf | Node
-
-
-@relay
-def total(t: Tree) -> Float:
-    match t:
-        case Leaf(w):
-            return w
-        case Node(a, b):
-            return total(a) + total(b)
 
 
 @relay
@@ -104,25 +81,6 @@ class Row:
 @relay
 def first(row: Row) -> Float:
     return row.weights[0]
-
-
-@pytest.fixture
-def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Note the identities of instances with data in them that a check of arguments enters."""
-    found: list[Any] = []
-    take = Plain.take
-
-    def noted(walk: Plain, value: Any, plan: Any) -> Any:
-        try:
-            host = take(walk, value, plan)
-        except UnfitError:
-            found.extend([value] * 100)
-            raise
-        found.extend(key for instances in walk.instances.values() for key in instances)
-        return host
-
-    monkeypatch.setattr(Plain, "take", noted)
-    return found
 
 
 def test_an_instance_is_walked_over_once(visited: list[Any]) -> None:
@@ -401,139 +359,3 @@ def test_programs_that_take_a_class_differently_remember_apart() -> None:
         result = back(given)
         assert isinstance(result.count, torch.Tensor)
         assert isinstance(back(result).count, torch.Tensor)
-
-
-@relay
-def added(numbers: list[Float]) -> Float:
-    found = 0.0
-    for number in numbers:
-        found += number
-    return found
-
-
-@relay
-def all_added(rows: list[list[Int]]) -> Int:
-    found = 0
-    for row in rows:
-        for number in row:
-            found += number
-    return found
-
-
-@relay
-def inverse(numbers: list[Float]) -> Float:
-    return 1.0 / numbers[0]
-
-
-@relay
-def forest(trees: list[Tree]) -> Float:
-    found = 0.0
-    for tree in trees:
-        found += total(tree)
-    return found
-
-
-def full(depth: int) -> Tree:
-    if not depth:
-        leaf: Any = Leaf(float(depth + 1))
-        return leaf
-    return Node(full(depth - 1), full(depth - 1))
-
-
-def test_a_list_of_numbers_is_converted_once_until_an_element_changes() -> None:
-    numbers: Any = [float(n) for n in range(100)]
-    assert added(numbers) == 4950.0
-    assert added(list(numbers)) == 4950.0
-    numbers[0] = 1.0
-    assert added(numbers) == 4951.0
-    numbers.append(1.0)
-    assert added(numbers) == 4952.0
-    numbers[1] = torch.tensor(5.0)
-    assert added(numbers) == 4956.0
-    numbers[1].fill_(6.0)
-    assert added(numbers) == 4957.0
-    numbers[1] = "1"
-    with pytest.raises(RunError, match=r"numbers\[1\]"):
-        added(numbers)
-
-
-def test_a_list_of_equal_numbers_that_are_others_is_converted_anew() -> None:
-    for zero in (0.0, -0.0, 0.0):
-        assert inverse([zero]) == torch.tensor(1.0) / zero
-
-
-def test_the_calls_that_check_a_list_of_numbers_do_not_grow_with_it() -> None:
-    def again(size: int) -> int:
-        numbers: Any = [float(n) for n in range(size)]
-        count(numbers)
-        return calls_of(lambda: count(numbers))
-
-    assert again(1000) == again(10)
-
-
-@relay
-def count(numbers: list[Float]) -> Int:
-    return len(numbers)
-
-
-def test_lists_in_a_list_of_numbers_may_change_between_calls() -> None:
-    rows: Any = [[1, 2], [3]]
-    assert all_added(rows) == 6
-    assert all_added(rows) == 6
-    rows[1].append(4)
-    assert all_added(rows) == 10
-    rows[0][0] = 11
-    assert all_added(rows) == 20
-    assert all_added([[5], *rows]) == 25
-
-
-def test_results_share_nothing_with_a_list_of_numbers() -> None:
-    @relay
-    def back(numbers: list[Float]) -> list[Float]:
-        return numbers
-
-    numbers: Any = [1.0, 2.0]
-    for _ in range(3):
-        result = back(numbers)
-        assert [float(n) for n in result] == [1.0, 2.0]
-        for number in result:
-            number.zero_()
-
-
-def test_large_instances_in_lists_are_walked_over_once(visited: list[Any]) -> None:
-    trees = [full(3), full(4), full(2)]
-    assert forest(trees) == 28.0
-    assert forest(trees) == 28.0
-    visited.clear()
-    assert forest(trees[::-1]) == 28.0
-    assert forest([trees[1]]) == 16.0
-    assert visited == []
-    assert forest([trees[0], full(3)]) == 16.0
-    assert len(visited) == 7
-
-
-def test_tensors_of_large_instances_in_lists_are_compared_again() -> None:
-    weight = torch.tensor(2.0)
-    tree = Node(full(3), Leaf(weight))
-    for _ in range(3):
-        assert forest([tree, full(3)]) == 18.0
-    weight.fill_(3.0)
-    assert forest([tree, full(3)]) == 19.0
-    weight.requires_grad_()
-    forest([full(3), tree]).backward()
-    assert weight.grad == 1.0
-    weight.requires_grad_(False)
-    weight.data = torch.ones(2)
-    with pytest.raises(RunError, match=r"trees\[1\]\.right\.weight"):
-        forest([full(3), tree])
-
-
-def test_lists_of_instances_are_not_kept() -> None:
-    for depth in (1, 3):
-        trees = [full(depth), full(depth)]
-        forest(trees)
-        forest(trees)
-        gone = [weakref.ref(tree) for tree in trees]
-        del trees
-        gc.collect()
-        assert [reference() for reference in gone] == [None, None]
