@@ -32,6 +32,7 @@ from ..calls.functions import (
     model_operand,
     named_implicits,
     parameter_names,
+    shortened,
     without_implicits,
 )
 from ..calls.mentions import mention, supplying
@@ -127,12 +128,8 @@ def _without_defaults(
     all elements of a batch, and is not moved in the direction of a derivative."""
     if not given or any(isinstance(g, ast.Starred) for g in given):
         return function, None
-    rest = defaults_after(cx, node, len(given))
-    if not rest:
-        return function, None
-    span = cx.span(node)
-    params = tuple(Var(f"x{i}", span=span) for i in range(len(given)))
-    return Function(params, Call(function, (*params, *rest), span=span), span=span), len(given)
+    short = shortened(cx, node, function, len(given))
+    return short, None if short is function else len(given)
 
 
 def _function_value(cx: Context, function: Expr) -> Expr:
