@@ -22,7 +22,7 @@ from pyrelay.runtime.compile.kernels import Kernels
 from pyrelay.runtime.host import compile_module
 from tests.kernels.running import CPU
 from tests.kernels.test_starting import Gpu, gpu
-from tests.tolerances import assert_kernel as assert_same
+from tests.tolerances import assert_program as assert_same
 from tests.unit.kernels.kernels import in_regions, module
 
 __all__ = ["gpu"]  # a fixture
