@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Final
 
 _COMPILING: Final = logging.getLogger("pyrelay.compiling")
+
+_ONE_AT_A_TIME: Final = threading.RLock()
+"""Compiling is Python code, which several threads do no faster; one that waits finds the result."""
 
 _AFTER: Final = 2.0
 """Seconds after which the user hears of it."""
@@ -26,6 +29,10 @@ def announced(text: str, logger: logging.Logger) -> Generator[None, None, None]:
         timer.cancel()
 
 
-def compiling(name: str) -> AbstractContextManager[None]:
-    """Log that a function is being compiled, if a `with` block takes longer than two seconds."""
-    return announced(f"`{name}` is being compiled", _COMPILING)
+@contextmanager
+def compiling(name: str) -> Generator[None, None, None]:
+    """Compile a function in a `with` block, while no other thread compiles; log it if that takes
+    longer than two seconds. Whoever enters looks first whether another thread has compiled the same
+    in the meantime."""
+    with announced(f"`{name}` is being compiled", _COMPILING), _ONE_AT_A_TIME:
+        yield

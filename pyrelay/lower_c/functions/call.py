@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Final, final
@@ -45,15 +46,15 @@ class FunctionCall:
         self._built: _Built | None = None
         self._calls: _Calls | None = None
         self._is_tried = False
+        self._building: Final = threading.RLock()
 
     def __call__(self, *args: Any) -> Any:
         """Return the result. Raises FailedInside."""
         if not self._is_tried:
             if not may_compile():
                 return self._fallback(*args)
-            self._built = _built(self._function)
-            self._calls = self._built and _Calls(self._built, _raise_unfit)
-            self._is_tried = True  # an interrupt of the build leaves it to the next call
+            with self._building:
+                self._try()
         calls = self._calls
         if calls is None or is_transformed():
             return self._fallback(*args)
@@ -61,6 +62,14 @@ class FunctionCall:
             return calls.latest(*args[: self._count])
         except Unfit:
             return self._fallback(*args)
+
+    def _try(self) -> None:
+        """Build it, unless another thread has done so in the meantime."""
+        if self._is_tried:
+            return
+        self._built = _built(self._function)
+        self._calls = self._built and _Calls(self._built, _raise_unfit)
+        self._is_tried = True  # an interrupt of the build leaves it to the next call
 
     def direct(self, fallback: Run) -> Direct | None:
         """Return what does calls that torch neither records nor transforms; `fallback` does those

@@ -77,6 +77,7 @@ class RegionCall:
         self._types: Final[tuple[Type, ...]] = tape.types[: tape.params]
         self._built: Final[dict[tuple[Layout, ...], tuple[RegionText, Library] | None]] = {}
         self._calls: Final[dict[tuple[Any, ...], Callee]] = {}
+        self._preparing: Final = threading.RLock()
         self._latest: Callee = self._looked_up if policy is Policy.AT_ONCE else self._first
 
     def __call__(self, *args: Any) -> Any:
@@ -103,20 +104,21 @@ class RegionCall:
         if call is None:
             if not may_compile():
                 return self._plain(*args)
-            call = self._prepared(args)
-            if len(self._calls) >= _MOST_SHAPES:
-                del self._calls[next(iter(self._calls))]
-            self._calls[key] = call
+            with self._preparing:  # threads that call it at once build it once
+                call = self._calls.get(key) or self._prepared(key, args)
         if call is self._plain:
             return call(*args)
         self._latest = call
         return call(*args)
 
-    def _prepared(self, args: Sequence[Any]) -> Callee:
+    def _prepared(self, key: tuple[Any, ...], args: Sequence[Any]) -> Callee:
         built = prepare.Built(self._name, self._tape, self._kernels, self._built, self._identity)
         prepared = prepare.prepare(built, args)
-        if prepared is None:
-            return self._plain
-        return code.call_of(
-            prepared, self._tape, args, self._callee, self._plain, self._looked_up, self._written
-        )
+        call = self._plain
+        if prepared is not None:
+            ways = (self._callee, self._plain, self._looked_up, self._written)
+            call = code.call_of(prepared, self._tape, args, *ways)
+        if len(self._calls) >= _MOST_SHAPES:
+            del self._calls[next(iter(self._calls))]
+        self._calls[key] = call
+        return call

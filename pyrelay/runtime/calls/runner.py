@@ -245,12 +245,14 @@ class Runner(Inspected):
         if known is not None and known.is_valid(args):
             self._uses.hits += 1
             return known
-        if known is not None and not self._are_constants:
-            self._note_changed(known.translation)
         shown = shown_at(self._parameters.declared, args)
         with shown, uncollected(), compiling(self._base.name):
-            made = self._make_anew(models, args, transformed)
-        self._compiled[key] = made
+            known = self._compiled.get(key)
+            if known is not None and known.is_valid(args):
+                return known
+            if known is not None and not self._are_constants:
+                self._note_changed(known.translation)
+            made = self._compiled[key] = self._make_anew(models, args, transformed)
         return made
 
     def _instantiated(

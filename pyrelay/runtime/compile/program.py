@@ -277,7 +277,9 @@ class Program:
         known = self._compiled.get(key)
         if known is None:
             with uncollected(), compiling(self.entry):
-                known = self._compiled[key] = self._compile(device)
+                known = self._compiled.get(key)
+                if known is None:
+                    known = self._compiled[key] = self._compile(device)
         return known
 
     def under(self, view: View) -> Program:
