@@ -116,6 +116,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.lenet
 	$(BIN)/python -m benchmarks.compile_time
 	$(BIN)/python -m benchmarks.import_time
+	$(BIN)/python -m benchmarks.calls
 	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python -m benchmarks.transforms
 	$(BIN)/python -m benchmarks.specialise
