@@ -58,7 +58,7 @@ _ATAN: Final[Coefficients] = {
         *(0.05848018876151905, -0.05039891997162947, 0.038079536967646, -0.017923643482045032),
     ),
 }
-# erf(x) / x is a quotient of these in x**2 below 2.8; from there to 3.93 1 - erf(x) is one in
+# erf(x) / x is a quotient of these in x**2 below 2.8; from there to 3.9 1 - erf(x) is one in
 # x - 3.365. They are scaled so that the roundings of float32 add up to little.
 _ERF_OVER: Final[Coefficients] = {
     "f32": (1.69254398, 0.272950113, 0.0730160922, 0.0045554759, 0.00024634102),
@@ -268,7 +268,7 @@ def _erf(instance: Instance) -> str:
         return _erf_by_exponential(instance)
     return f"""
 $F $erf($F x) {{
-    $F size = $lower($splat(3.93), $abs(x));
+    $F size = $lower($splat(3.9), $abs(x));
     $F z = size * size, t = size - 3.365;
 {horner("over", "z", _ERF_OVER, instance)}
 {horner("under", "z", _ERF_UNDER, instance)}

@@ -18,6 +18,7 @@ _SUFFIX: Final = {"f32": "ps", "f64": "pd"}
 _PART: Final = {"f32": "ups", "f64": "upd", "i32": "dqusi", "i64": "dqudi", "i16": "dquhi"} | {
     "i8": "dquqi"
 }
+_MASKED: Final = {"f32": "ps", "f64": "pd", "i32": "d", "i64": "q"}
 _POINTED: Final = {"i64": "long long", "i32": "int", "i16": "short", "i8": "char"}
 
 
@@ -107,49 +108,80 @@ def _rounding(op: str, immediate: int, generic: str) -> Body:
 
 
 def _load_part(instance: Instance) -> str:
+    """Return the load of the first `n` lanes; the others are zero."""
+    head = "$F $load_part(const $S *p, long n)"
+    whole = "    if (__builtin_constant_p(n) && n == $L) return $load(p);\n"
+    if call := _masked_load(instance, "(1ull << n) - 1", "{numbers} < ({element})n"):
+        return f"{head} {{\n{whole}    return {call};\n}}"
     rest = (
         "    if (n == $L) return $load(p);\n"
         "    $F v = {0};\n    memcpy(&v, p, n * sizeof($S));\n    return v;"
     )
-    head = "$F $load_part(const $S *p, long n)"
-    if (name := _part_builtin(instance, "load")) is None:
-        return f"{head} {{\n{rest}\n}}"
-    pointer = f"(const {_pointed(instance)} *)p"
-    zeros = _cast(instance, "($F){0}")
-    whole = "    if (__builtin_constant_p(n) && n == $L) return $load(p);\n"
-    return f"{head} {{\n{whole}    return ($F){name}({pointer}, {zeros}, (1ull << n) - 1);\n}}"
+    return f"{head} {{\n{rest}\n}}"
 
 
 def _load_masked(instance: Instance) -> str:
-    """Return the load of the lanes whose bits are set."""
+    """Return the load of the lanes whose bits are set; the others are zero."""
     lanes = (
         "    $F v = {0};\n"
         "    for (int i = 0; i < $L; i++) if (bits >> i & 1) v[i] = p[i];\n"
         "    return v;"
     )
-    name, call = _part_builtin(instance, "load"), None
-    if name is not None:
-        pointer = f"(const {_pointed(instance)} *)p"
-        call = f"($F){name}({pointer}, {_cast(instance, '($F){0}')}, bits)"
+    call = _masked_load(instance, "bits", "(({element})bits >> {numbers} & 1) != 0")
     return _either("$F $load_masked(const $S *p, unsigned long long bits)", call, lanes)
 
 
 def _store_part(instance: Instance) -> str:
+    """Return the store of the first `n` lanes."""
     head = "void $store_part($S *p, $F v, long n)"
-    if (name := _part_builtin(instance, "store")) is None:
-        whole = "    if (n == $L) $store(p, v);\n"
-        return f"{head} {{\n{whole}    else memcpy(p, &v, n * sizeof($S));\n}}"
-    pointer = f"({_pointed(instance)} *)p"
-    part = f"{name}({pointer}, {_cast(instance, 'v')}, (1ull << n) - 1)"
-    whole = "if (__builtin_constant_p(n) && n == $L) $store(p, v);"
-    return f"{head} {{\n    {whole}\n    else {part};\n}}"
+    if instance.target == AVX512 and (name := _part_builtin(instance, "store")) is not None:
+        pointer = f"({_pointed(instance)} *)p"
+        part = f"{name}({pointer}, {_cast(instance, 'v')}, (1ull << n) - 1)"
+        whole = "if (__builtin_constant_p(n) && n == $L) $store(p, v);"
+        return f"{head} {{\n    {whole}\n    else {part};\n}}"
+    lines = ["if (n == $L) $store(p, v);"]
+    if (name := _part_builtin(instance, "store")) is not None:
+        # Some processors take a dozen cycles for it: longer than for a few stores, but not than
+        # for a call of `memcpy`.
+        mask = _lane_mask(instance, "{numbers} < ({element})n")
+        pointer = f"({_vector(instance, _pointed(instance))} *)p"
+        call = f"{name}({pointer}, {mask}, {_cast(instance, 'v')})"
+        lines.append(f"else if (!__builtin_constant_p(n)) {call};")
+    lines.append("else memcpy(p, &v, n * sizeof($S));")
+    return "\n".join((f"{head} {{", *(f"    {line}" for line in lines), "}"))
+
+
+def _masked_load(instance: Instance, bits: str, lanes: str) -> str | None:
+    """Return the load of chosen lanes, as the bits of an integer or as a vector of truth values:
+    AVX-512 has masks of their own, AVX2 takes vectors. None where neither has one."""
+    if (name := _part_builtin(instance, "load")) is None:
+        return None
+    pointed = _pointed(instance)
+    if instance.target == AVX512:
+        return f"($F){name}((const {pointed} *)p, {_cast(instance, '($F){0}')}, {bits})"
+    pointer = f"(const {_vector(instance, pointed)} *)p"
+    return f"($F){name}({pointer}, {_lane_mask(instance, lanes)})"
+
+
+def _lane_mask(instance: Instance, chosen: str) -> str:
+    """Return a vector of truth values as the builtins of AVX2 take it."""
+    numbers = ", ".join(map(str, range(instance.lanes)))
+    element, of = ("int", "int") if instance.element.bytes == 4 else ("int64_t", "long long")
+    found = chosen.format(numbers=f"($I){{{numbers}}}", element=element)
+    return f"({_vector(instance, of)})({found})"
 
 
 def _part_builtin(instance: Instance, verb: str) -> str | None:
-    if instance.target != AVX512 or not _has_x86(instance):
+    """Return the name of the builtin that loads or stores some lanes, if there is one."""
+    if not _has_x86(instance):
         return None
     kind = _PART[_signed(instance)]
-    return f"__builtin_ia32_{verb}{kind}{8 * instance.bytes}_mask"
+    if instance.target == AVX512:
+        return f"__builtin_ia32_{verb}{kind}{8 * instance.bytes}_mask"
+    if instance.element.bytes < 4:
+        return None
+    wide = "256" if instance.bytes == 32 else ""
+    return f"__builtin_ia32_mask{verb}{_MASKED[_signed(instance)]}{wide}"
 
 
 def _signed(instance: Instance) -> str:
@@ -165,8 +197,12 @@ def _cast(instance: Instance, value: str) -> str:
     """Return a vector as the builtins want it: `int64_t` is `long`, which is another type."""
     if instance.element.family is Family.FLOAT:
         return value
-    pointed, size = _pointed(instance), instance.bytes
-    return f"({pointed} __attribute__((vector_size({size})))){value}"
+    return f"({_vector(instance, _pointed(instance))}){value}"
+
+
+def _vector(instance: Instance, of: str) -> str:
+    """Return the type of vectors of the same size of another element type."""
+    return f"{of} __attribute__((vector_size({instance.bytes})))"
 
 
 def _mask_bits(instance: Instance) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from .elements import Family, of_family
-from .targets import AVX512
+from .targets import AVX2, AVX512
 from .text import Definition, Instance
 
 _RAW: Final = of_family(Family.FLOAT, Family.SIGNED, Family.UNSIGNED)
@@ -103,7 +103,9 @@ def _repeated_where(instance: Instance) -> str:
 
 
 def _has_masked_loads(instance: Instance) -> bool:
-    return instance.target == AVX512 and instance.fits and instance.element.bytes >= 4
+    if instance.element.bytes < 4 or instance.bytes < 16 or not instance.fits:
+        return False
+    return instance.target in (AVX2, AVX512)
 
 
 def _places(instance: Instance) -> str:

@@ -130,7 +130,7 @@ class Tiles:
         return [
             "{",
             f"    const {element} *q = {panel};",
-            f"    {element} {across}[{COLUMNS * width}];",
+            f"    {element} {across}[{shape.most_columns * width}];",
             f"    for (int64_t c = 0; c < columns; c += {shape.columns})",
             f"        {function}_tile_across({given});",
             f"    for (int64_t c = 0; c < columns; c += {code.lanes})",

@@ -39,6 +39,12 @@ class Transposed:
         """The rows of a tile."""
         return self.vectors * self.lanes
 
+    @property
+    def most_columns(self) -> int:
+        """The columns for which all steps of a tile store sums; the last step may pass the tile's
+        own columns."""
+        return -(-COLUMNS // self.columns) * self.columns
+
 
 def transposed_shape(target: Target, lanes: int) -> Transposed:
     """Return the shape of tiles of the transposed result."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 
+from pyrelay.kernels.calling import Form, Layout
+from pyrelay.lower_c.math import TARGETS, Target
+from pyrelay.lower_c.text import lower
 from tests.kernels.contractions import LAYER, SCORES
+from tests.unit.kernels.kernels import kernel as kernel_of
+from tests.unit.kernels.recognised import group_of
 from tests.unit.lower_c.running import check, text
 
 PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
@@ -70,7 +77,29 @@ def test_rows_across_long_sums_are_packed(count: int, rows: int) -> None:
         let %t = transpose(%g, dim0=0, dim1=1);
         matmul(%t, %x)
     }"""
-    check(source, torch.randn(count, rows), torch.randn(count, 23))
+    g, x = (torch.randint(-4, 5, (count, columns)).float() for columns in (rows, 23))
+    check(source, g, x)  # sums are exact
+
+
+WIDE = """def @wide[N: Dim, K: Dim](%x: Tensor[(N, K), float32], %w: Tensor[(100, K), float32]) {
+    let %t = transpose(%w, dim0=0, dim1=1);
+    relu(matmul(%x, %t))
+}"""
+
+
+@pytest.mark.parametrize("rows", [15, 16, 40, 84, 85])
+def test_for_few_rows_tiles_of_the_transposed_result_are_computed(rows: int) -> None:
+    check(WIDE, torch.randn(rows, 21), torch.randn(100, 21))
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=lambda t: t.name)
+def test_sums_of_transposed_tiles_have_room_for_columns_of_the_last_step(target: Target) -> None:
+    layout = Layout((Form.CONTIGUOUS, Form.CONTIGUOUS))
+    (made,) = lower(group_of(kernel_of(WIDE)), layout, target)
+    pattern = r"sums_across\[(\d+)\];\s+for .* c \+= (\d+)\)\s.*, sums_across \+ c \* (\d+),"
+    ((room, step, width),) = re.findall(pattern, made.text)
+    last = 63 // int(step) * int(step)
+    assert int(room) == (last + int(step)) * int(width)
 
 
 NORMALISED = """def @normalised[N: Dim, K: Dim](
@@ -177,7 +206,7 @@ def test_sums_of_few_rows_by_a_large_matrix_are_made_in_pieces(
         tanh(matmul(%g, %w) + matmul(%d, %u)) * %h
     }""".replace("DTYPE", str(dtype).removeprefix("torch."))
     shapes = [(rows, 70), (70, 1000), (rows, 1000), (7, 1000), (rows, 7)]
-    check(source, *(torch.randn(shape, dtype=dtype) for shape in shapes))
+    check(source, *(torch.randint(-4, 5, shape).to(dtype) / 16 for shape in shapes))  # exact sums
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Generated C under the address and undefined-behaviour sanitizers of the compiler.
+"""Generated C under the address and undefined-behaviour sanitizers of the compiler, for each
+instruction set that this processor executes.
 
 Python itself is not built with them, so each program runs in a process of its own that has the
 runtime of the address sanitizer loaded before everything else.
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from pyrelay.cpu import cpu
 from pyrelay.lower_c.building import CannotBuild, find_compiler
+from pyrelay.lower_c.math import host_target
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
@@ -22,14 +25,24 @@ FLAGS = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-
 RUN = """
 import sys
 
+from pyrelay.cpu import Cpu
 from pyrelay.lower_c.building import texts
+from pyrelay.lower_c.math import targets
 
+targets.cpu = lambda: Cpu({machine!r}, "", frozenset({features!r}))
 texts.FLAGS = (*(f for f in texts.FLAGS if f != "-O3"), "-O1", *{flags!r}.split())
 
 import pytest
 
 sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *sys.argv[1:]]))
 """
+
+NARROWER = {"avx2": {"avx2", "fma"}, "portable": set[str]()}
+"""The features of processors whose programs this one may execute."""
+
+FEATURES = {n: f for n, f in NARROWER.items() if f < cpu().features} | {
+    host_target().name: cpu().features
+}
 
 ROOT = Path(__file__).parents[3]
 TESTS = (
@@ -60,8 +73,9 @@ def runtime() -> str | None:
     return " ".join(found) if all(Path(path).is_absolute() for path in found) else None
 
 
+@pytest.mark.parametrize("target", FEATURES)
 @pytest.mark.parametrize("name", TESTS)
-def test_the_c_of_tests_is_clean(name: str, tmp_path: Path) -> None:
+def test_the_c_of_tests_is_clean(name: str, target: str) -> None:
     libraries = runtime()
     if libraries is None:
         pytest.skip("the compiler has no address sanitizer")
@@ -73,7 +87,8 @@ def test_the_c_of_tests_is_clean(name: str, tmp_path: Path) -> None:
         "PYTHONPATH": str(ROOT),
     }
     path = ROOT / "tests" / "unit" / "lower_c" / name
-    command = [sys.executable, "-c", RUN.format(flags=FLAGS), "-m", "not slow", str(path)]
+    run = RUN.format(flags=FLAGS, machine=cpu().machine, features=FEATURES[target])
+    command = [sys.executable, "-c", run, "-m", "not slow", str(path)]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )
