@@ -28,6 +28,7 @@ from .rewrites.in_place import StoreSteps, UpdateInPlace
 from .rewrites.low_rank_gradients import FactorGradients
 from .rewrites.merge_slices import MergeSlices
 from .rewrites.narrow_places import NarrowPlaces
+from .rewrites.own_results import OwnResults
 from .rewrites.peepholes import PoolFirst, TorchPeepholes
 from .rewrites.row_gradients import GatherRows
 from .rewrites.unroll import UnrollLoops
@@ -68,7 +69,7 @@ DEBUGGED: Final[Pipeline] = (
     ANF,
     Phase("joined", (InlineJoins(),)),
     GRAD,
-    Phase("simplified", (GroupByEffect(),)),
+    Phase("simplified", (OwnResults(), GroupByEffect())),
 )
 """The pipeline of debugging: each function of the source is one frame."""
 
@@ -83,6 +84,7 @@ def fusible(gradients: tuple[int, ...] | None = None) -> Pipeline:
         UpdateInPlace(),
         StoreSteps(),
         NarrowPlaces(),
+        OwnResults(),
         GroupByEffect(),
     )
     return (TYPED, ANF, UNROLLED, GRAD, Phase("simplified", (*steps, *_factored(gradients))))
@@ -99,6 +101,7 @@ def called(gradients: tuple[int, ...] | None = None) -> Pipeline:
         RemoveDead(),
         CaptureFields(),
         UpdateInPlace(),
+        OwnResults(),
         GroupByEffect(),
     )
     return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*steps, *_factored(gradients))))

@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
 
+from torch.autograd.graph import increment_version
+
 from ...ir.types import SizeType, TensorType, is_float
 from ...kernels.operands import contiguous_strides, do_overlap, is_number, spans_of
 from ...kernels.tape import (
@@ -109,6 +111,11 @@ class _Writer:
             self._line(f"arena = arena_of({prepared.arena})")
             self._line("at[0] = arena.data_ptr()")
         self._steps(names)
+        if (
+            written
+        ):  # torch counts what it writes itself; a graph that needs the old values is stale
+            known["were_written"] = increment_version
+            self._line(f"were_written({_tuple(written)})")
         self._line("frames.append(frame)")
         result = self._tape.result
         self._line(f"return {'()' if result is None else f'v{result}'}")

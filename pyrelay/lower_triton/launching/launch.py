@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Final, TypeAlias, final
 
 import torch
+from torch.autograd.graph import increment_version
 
 from ...config import current
 from ...ir.expr import Function, type_of
@@ -82,6 +83,8 @@ class KernelCall:
             return self._in_torch(*operands)
         made = [s.make(self._device) for s in prepared.storage]
         start(prepared.launches, [*operands, *made], self._device)
+        if self._written:
+            increment_version([operands[n] for n in self._written])
         if isinstance(prepared.results, int):
             return made[prepared.results]
         return tuple([made[i] for i in prepared.results])

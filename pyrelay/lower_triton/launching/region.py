@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias, final
 
 import torch
+from torch.autograd.graph import increment_version
 
 from ...ir.dims import Dim
 from ...kernels.arena import Block, placed
@@ -74,7 +75,10 @@ class RegionCall:
             return self.plain(*args)
         sized = self._tapes.get(key)
         if sized is not None:
-            return sized.run(args)
+            result = sized.run(args)
+            if self._written:
+                increment_version([args[n] for n in self._written])
+            return result
         first = _FirstRun(self.tape, self._callee, Sizes(zip(self._types, args, strict=True)))
         result = run_tape(self.tape, args, first.call, first.size)
         if len(self._tapes) >= MOST_SHAPES:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Dim, Float, RunError, Tensor, float64, relay, relay_model
+from pyrelay import Dim, Float, Model, RunError, Tensor, float64, relay, relay_model
 from pyrelay.prelude import List
 
 N = Dim("N")
@@ -152,3 +152,62 @@ def test_autocast_changes_no_dtype() -> None:
     assert result.dtype == torch.float32
     torch.testing.assert_close(result, a @ b)
     torch.testing.assert_close(a.grad, b.sum(1).expand(2, 3))
+
+
+@relay_model
+def squashed(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 4)]:
+    return relay.tanh(relay.linear(x, out_features=4))
+
+
+@relay
+def moved(model: Model[squashed], x: Tensor[Float, (N, 3)]) -> None:
+    grads = relay.grad(model, total, (x,))
+    relay.update_model_params(model, grads, lr=0.1)
+
+
+@relay
+def total(x: Tensor[Float, (N, 3)]) -> Float:
+    return squashed(x).sum()
+
+
+def test_torch_tells_of_parameters_that_a_program_has_moved() -> None:
+    model, x = relay.create_model(squashed, seed=0), torch.randn(2, 3)
+    for _ in range(3):  # the later ones build nothing
+        result = model(x).sum()
+        moved(model, x)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            result.backward()
+
+
+def test_results_that_the_gradient_needs_may_be_written_to() -> None:
+    model, x = relay.create_model(squashed, seed=0), torch.randn(2, 3)
+    params = list(model.parameters())
+    for _ in range(3):
+        kept = torch.autograd.grad((model(x) * 2.0).sum(), params)
+        result = model(x)
+        result.mul_(2.0)
+        torch.testing.assert_close(torch.autograd.grad(result.sum(), params), kept)
+
+
+@relay
+def halves(x: Tensor[Float, (N,)]) -> tuple[Tensor[Float, (N,)], Tensor[Float, (N,)]]:
+    y = relay.exp(x)
+    return y, relay.tanh(y)
+
+
+def test_the_value_of_a_vjp_may_be_written_to() -> None:
+    x = torch.tensor([0.5, 1.5])
+    (first, second), back = relay.vjp(halves)(x)
+    seeds = torch.ones(2), torch.ones(2)
+    kept = back(seeds)
+    first.zero_()
+    second.zero_()
+    torch.testing.assert_close(back(seeds), kept)
+
+
+def test_the_value_of_the_vjp_of_a_recursion_may_be_written_to() -> None:
+    x = torch.tensor([0.5, 1.5])
+    value, back = relay.vjp(power, wrt="x")(x, 3)
+    kept = back(torch.ones(2))
+    value.zero_()
+    torch.testing.assert_close(back(torch.ones(2)), kept)
