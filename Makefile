@@ -80,13 +80,14 @@ newer:
 	        tests/features/language tests/features/numbers || exit 1; \
 	done
 
-# The programs of the tests by each lowering but torch's own; one test of SHARE, always the same.
+# The programs of the tests by each lowering but torch's own; one test of SHARE, another each TURN.
 SHARE ?= 1
+TURN ?= 0
 PROGRAMS := tests/errors tests/examples tests/features tests/models tests/ops tests/property tests/relay \
     tests/scale tests/seed tests/unit
 lowerings: $(VENV)/.dev
 	for lowering in evaluator torch-regions c triton-interpret; do \
-	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
+	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) TURN=$(TURN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
 	        --dist worksteal -m "not slow and not gpu and not host" $(PROGRAMS) || exit 1; \
 	done
 

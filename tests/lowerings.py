@@ -6,7 +6,7 @@ as long, so a rule says which calls run as kernels, and the others run in torch:
 first REPEATS calls of a kernel at the same sizes, MOST_CALLS in all, where no launch takes more
 than MOST_PROGRAMS programs.
 
-`SHARE=8` runs one test of eight, always the same ones.
+`SHARE=8` runs one test of eight, always the same ones; `TURN=1` to `TURN=7` run the others in turn.
 """
 
 from __future__ import annotations
@@ -132,9 +132,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the share of the tests that SHARE asks for."""
-    share = int(os.environ.get("SHARE", "1"))
-    kept = [item for item in items if zlib.crc32(item.nodeid.encode()) % share == 0]
+    """Keep the share of the tests that SHARE and TURN ask for."""
+    share, turn = (int(os.environ.get(name, other)) for name, other in (("SHARE", 1), ("TURN", 0)))
+    kept = [item for item in items if zlib.crc32(item.nodeid.encode()) % share == turn]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
 
