@@ -24,6 +24,7 @@ from ..diagnostics.diagnostic import (
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
 from ..diagnostics.wording import counted
+from ..files import replace_file
 from ..translate.source.definition import Definition
 from .annotate import annotated
 from .load import LoadError, forget, functions, is_text, load, load_text
@@ -133,7 +134,7 @@ def _fixed(
             found = after
             continue
         for path, content in before.items():
-            path.write_bytes(content)
+            replace_file(path, content)
         forget(file)
         if one_by_one:
             left[_key(batch[0])] = next(iter(undetermined), "")

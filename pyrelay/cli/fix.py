@@ -20,6 +20,7 @@ from libcst.codemod.visitors import AddImportsVisitor
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix, ParameterFix
+from ..files import replace_file
 
 _CLASS: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
 """A class in a pattern: its name stands before a parenthesis."""
@@ -62,7 +63,7 @@ def _fix_file(path: Path, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]
     if names:
         text = _with_imports(text, sorted(names))
     if done:
-        path.write_bytes(text.replace("\n", newline).encode(encoding))
+        replace_file(path, text.replace("\n", newline).encode(encoding))
     return done
 
 

@@ -127,6 +127,7 @@ class Binder:
     def _any(self, parameter: Place, value: Any) -> Any:
         """Return a value that the program takes whatever it is."""
         if isinstance(value, np.ndarray | np.generic):
+            self._refuse_masks(parameter, value)
             return torch.from_numpy(np.array(value)).to(self.device)
         if value is None or isinstance(value, torch.Tensor | bool | int | float | str | tuple):
             return value
@@ -143,6 +144,8 @@ class Binder:
         if not isinstance(tensor, torch.Tensor):
             return tensor
         assert isinstance(ty.dtype, DType)
+        if tensor.layout is not torch.strided:
+            self.wrong(parameter, tensor, f"make it dense: {parameter.name}.to_dense()")
         if tensor.dtype is not torch_dtype(ty.dtype):
             is_array = isinstance(value, np.ndarray)
             self.wrong(parameter, tensor, _cast_help(parameter.name, ty.dtype, is_array=is_array))
@@ -161,6 +164,7 @@ class Binder:
             return self._as_tensor(parameter, value.item(), ty)
         if isinstance(value, np.ndarray):
             array = cast("np.ndarray[Any, Any]", value)
+            self._refuse_masks(parameter, array)
             if array.dtype.kind not in "biufc":
                 self.wrong(parameter, value)
             return torch.from_numpy(_shareable(array)).to(self.device)
@@ -171,6 +175,13 @@ class Binder:
                 way = f"make it a number: float({parameter.name})"
             self.wrong(parameter, value, way)
         return torch.from_dlpack(value)
+
+    def _refuse_masks(self, parameter: Place, array: Any) -> None:
+        """Raise RunError for an array with a mask, which a tensor does not have."""
+        if isinstance(array, np.ma.MaskedArray):
+            name = parameter.name
+            way = f"fill what is masked, {name}.filled(0), or pass np.ma.getmaskarray({name}) too"
+            self.wrong(parameter, array, way)
 
     def _number(self, parameter: Place, value: bool | float, ty: TensorType) -> Any:
         assert isinstance(ty.dtype, DType)

@@ -34,8 +34,8 @@ def leaf_reader(types: tuple[Type, ...]) -> Reader:
 
 def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]], Key] | None:
     """Return the reader of the key of a call with arguments of these types: of a tensor its dtype,
-    shape and device; of the leading parts of models, which have the shapes they were made with,
-    dtype and device of the first tensor. It raises AttributeError for what has none of these.
+    shape, device and layout; of the leading parts of models, which have the shapes they were made
+    with, dtype and device of the first tensor. It raises AttributeError for what has none of these.
 
     None where an argument may be anything but a tensor.
     """
@@ -45,7 +45,7 @@ def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]]
         if index >= models:
             if not isinstance(ty, TensorType) or not ty.rank:
                 return None
-            parts.append(f"{name}.dtype, {name}.shape, {name}.device")
+            parts.append(f"{name}.dtype, {name}.shape, {name}.device, {name}.layout")
             continue
         while isinstance(ty, TupleType) and ty.fields:
             ty, name = ty.fields[0], f"{name}[0]"

@@ -24,9 +24,11 @@ def call(args, kwargs):
     try:
         result = function(v0, v1)
         return result
-    except RunError:
-        raise
     except Exception as error:
+        if not are_dense((v0, v1, )):
+            return general(args, kwargs)
+        if isinstance(error, RunError):
+            raise
         raise located(error) from None
 
 Of data `look_v0(v0)` returns what is known, None if they do not fit; what they were converted to is
@@ -105,12 +107,20 @@ def _of_model(model: Any) -> tuple[Any, ...]:
     return model.blueprint, model.training, *model.kinds
 
 
+def _are_dense(values: Sequence[Any]) -> bool:
+    """Return whether no tensor among some values is sparse, or laid out in a way that programs do
+    not take: a failure of such a call is one of its arguments, which the general path refuses."""
+    tensors = (v for v in values if isinstance(v, torch.Tensor))
+    return all(v.layout is torch.strided for v in tensors)
+
+
 def _indented(lines: Sequence[str]) -> list[str]:
     return indent("\n".join(lines), "    ").splitlines()
 
 
 _SHARED: Final[dict[str, Any]] = {
     "of_model": _of_model,
+    "are_dense": _are_dense,
     "current": current,
     "gettrace": gettrace,
     "inserted": INSERTIONS,
@@ -347,7 +357,7 @@ def _code(form: _Form) -> CodeType:
         "    uses.hits += 1",
         *(f"    if k_{n}.host is not None: {n} = k_{n}.host" for n in data),
         *([f"    host, done = borrowed({_tuple(models)}, {values})"] if form.has_models else []),
-        *_called(form, "*host" if form.has_models else ", ".join(names), _finished(form, names)),
+        *_called(form, names, general),
     ]
     return compile("\n".join(lines), "<a direct call>", "exec")
 
@@ -394,9 +404,10 @@ def _finished(form: _Form, names: Sequence[str]) -> str:
     return ", ".join([host, *(f"k_{name}" for name in data)])
 
 
-def _called(form: _Form, listed: str, finished: str) -> list[str]:
+def _called(form: _Form, names: Sequence[str], general: str) -> list[str]:
     """Return the lines that call the function, and return its result."""
     has_models = form.has_models
+    listed = "*host" if has_models else ", ".join(names)
     function = "whole.latest" if form.way is _Way.WHOLE else "function"
     called = [f"result = {function}({listed})"]
     if has_models:
@@ -407,14 +418,16 @@ def _called(form: _Form, listed: str, finished: str) -> list[str]:
     on = ["finally:", "    if records:", "        record(True)"] if form.records else []
     # An interrupt may have come before the first time was over.
     again = ["except KeyboardInterrupt:", "    done()", "    raise"] if has_models else []
-    result = f"finish(result, {finished})" if form.is_finished else "result"
+    result = f"finish(result, {_finished(form, names)})" if form.is_finished else "result"
     lines = [
         "try:",
         *_indented([*off, *called, f"return {result}"]),
         *again,
-        "except RunError:",
-        "    raise",
         "except Exception as error:",
+        f"    if not are_dense({_tuple(names)}):",
+        f"        return {general}",
+        "    if isinstance(error, RunError):",
+        "        raise",
         "    raise located(error) from None",
         *on,
     ]

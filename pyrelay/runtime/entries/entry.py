@@ -404,9 +404,9 @@ def _model_key(tree: Any) -> Any:
 
 
 def _key(value: Any) -> Any:
-    """Return the key of a plan: of a tensor its dtype, shape and device; else the type."""
+    """Return the key of a plan: of a tensor its dtype, shape, device and layout; else the type."""
     if isinstance(value, torch.Tensor):
-        return (value.dtype, value.shape, value.device)
+        return (value.dtype, value.shape, value.device, value.layout)
     if type(value) is tuple:
         return tuple([_key(v) for v in value])
     if hasattr(value, "shape"):

@@ -73,7 +73,7 @@ def describe(value: Any, levels: int = 8) -> str:
         names = {"float32": "Float", "int64": "Int", "bool": "Bool"}
         shape = ", ".join(str(n) for n in value.shape)
         comma = "," if len(value.shape) == 1 else ""
-        return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
+        return f"{_kind(value)}Tensor[{names.get(name, name)}, ({shape}{comma})]"
     if isinstance(value, int) and value.bit_length() > _LONG:
         return f"an int of {value.bit_length()} bits"
     if isinstance(value, str | bool | int | float):
@@ -86,6 +86,14 @@ def describe(value: Any, levels: int = 8) -> str:
     if getattr(value, "__relay__", None) is not None and name is not None:
         return f"the function `{name}`"
     return f"a {type(value).__name__}"
+
+
+def _kind(value: torch.Tensor | np.ndarray[Any, Any]) -> str:
+    """Return a phrase for tensors that are stored in another way than as all of their elements."""
+    if isinstance(value, torch.Tensor):
+        is_dense = value.layout is torch.strided
+        return "" if is_dense else f"a {str(value.layout).removeprefix('torch.')} "
+    return "a masked " if isinstance(value, np.ma.MaskedArray) else ""
 
 
 def _describe_items(items: Sequence[Any], levels: int) -> str:

@@ -7,6 +7,7 @@ different program.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import inspect
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...dataclass import dataclass
 from ...diagnostics.diagnostic import CheckError
@@ -67,6 +68,17 @@ class _ParsedFile:
         module = compile(text, name, "exec", dont_inherit=True)
         self.codes: Final = {(c.co_name, c.co_firstlineno): c for c in _codes(module)}
         self._body: Final = tree.body
+
+    def code_alone(self, place: _Place, flags: int) -> CodeType | None:
+        """Return the code of a function as a notebook compiles it, each statement of a cell by
+        itself: calls of what the same cell imports are compiled in another way then."""
+        line = place[1]
+        outer = next(s for s in self._body if s.end_lineno is not None and line <= s.end_lineno)
+        first = _first_line(outer)
+        lines = [self.file.line(n) for n in range(first, (outer.end_lineno or first) + 1)]
+        text = "\n" * (first - 1) + "\n".join(lines) + "\n"
+        module = compile(text, self.file.name, "exec", flags & _ANNOTATIONS, dont_inherit=True)
+        return next((c for c in _codes(module) if (c.co_name, c.co_firstlineno) == place), None)
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
@@ -136,7 +148,7 @@ def load_source(function: object, *, is_method: bool = False) -> FunctionSource:
     parsed = _parse(function)
     place = (code.co_name, code.co_firstlineno)
     node = parsed.defs.get(place)
-    if node is None or not _same_code(code, parsed.codes[place], node):
+    if node is None or not _is_written(code, parsed, place, node):
         raise CheckError(_changed(function, parsed.file))
     if isinstance(node, ast.AsyncFunctionDef):
         raise _refuse(parsed.file, node, "an `async def`", "write a plain `def`")
@@ -150,6 +162,9 @@ def load_source(function: object, *, is_method: bool = False) -> FunctionSource:
 
 
 _DEFS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ANNOTATIONS: Final = __future__.annotations.compiler_flag
+_Place: TypeAlias = tuple[str, int]
+"""The name of a function, and the line where it begins."""
 _files: Final[dict[str, _ParsedFile]] = {}
 
 
@@ -235,9 +250,14 @@ def _refuse(file: SourceFile, node: ast.stmt, what: str, instead: str) -> CheckE
     return CheckError(Unsupported(head, what, instead))
 
 
-def _place(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, int]:
-    # A code object counts from its first decorator.
-    return node.name, min((d.lineno for d in node.decorator_list), default=node.lineno)
+def _place(node: ast.FunctionDef | ast.AsyncFunctionDef) -> _Place:
+    return node.name, _first_line(node)
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Return the line from which a code object counts: that of the first decorator."""
+    decorators = node.decorator_list if isinstance(node, _DEFS) else []
+    return min((d.lineno for d in decorators), default=node.lineno)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
@@ -246,6 +266,19 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         current = pending.pop()
         yield current
         pending += (c for c in current.co_consts if isinstance(c, CodeType))
+
+
+def _is_written(
+    code: CodeType,
+    parsed: _ParsedFile,
+    place: _Place,
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+) -> bool:
+    """Return whether the code that runs is that of the text."""
+    if _same_code(code, parsed.codes[place], node):
+        return True
+    alone = parsed.code_alone(place, code.co_flags)
+    return alone is not None and _same_code(code, alone, node)
 
 
 def _same_code(

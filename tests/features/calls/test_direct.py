@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -54,6 +55,25 @@ def test_every_other_call_is_checked() -> None:
         added(x, x, z=x)  # pyright: ignore[reportCallIssue]
     with pytest.raises(RunError, match="multiple values for argument 'x'"):
         added(x, x=x)  # pyright: ignore[reportCallIssue]
+
+
+def test_a_sparse_tensor_is_refused_where_code_cannot_read_it() -> None:
+    x = torch.randn(3)
+    with options(lowering="c"):
+        for _ in range(2):
+            added(x, x)
+        for _ in range(2):
+            with pytest.raises(RunError, match=r"(?s)sparse_coo.*x\.to_dense\(\)"):
+                added(x.to_sparse(), x)
+
+
+def test_a_masked_array_is_refused_after_a_whole_one() -> None:
+    x = torch.randn(3)
+    array: Any = x.numpy()
+    for _ in range(2):
+        torch.testing.assert_close(added(array, x), x * x + x)
+    with pytest.raises(RunError, match=r"(?s)masked.*x\.filled"):
+        added(np.ma.array(array, mask=[False, True, False]), x)
 
 
 def test_a_call_joins_the_graph_of_torch() -> None:

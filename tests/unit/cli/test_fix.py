@@ -97,3 +97,31 @@ def test_a_file_that_changed_since_it_was_checked_is_left_alone(tmp_path: Path) 
     path.write_text("y = a + 1\n")
     assert apply_fixes([diagnostic(fix("y = a\n", "a", "b", str(path)))]) == []
     assert path.read_text() == "y = a + 1\n"
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("y = a\n")
+    found = diagnostic(fix("y = a\n", "a", "b", str(path)))
+
+    def full(_: Path, __: Path) -> Path:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        apply_fixes([found])
+    assert path.read_text() == "y = a\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_fixed_file_keeps_its_permissions_and_the_links_to_it(tmp_path: Path) -> None:
+    path, link = tmp_path / "a.py", tmp_path / "link.py"
+    path.write_text("y = a\n")
+    path.chmod(0o754)
+    link.symlink_to(path)
+    found = diagnostic(fix("y = a\n", "a", "b", str(link)))
+    assert apply_fixes([found]) == [found]
+    assert link.is_symlink()
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("y = b\n", 0o754)

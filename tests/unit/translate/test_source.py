@@ -1,7 +1,9 @@
 """Finding a function's text: by its place in the whole file, and only if it is what runs."""
 
 from __future__ import annotations
+import __future__
 
+import ast
 import linecache
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +103,39 @@ def test_an_edit_elsewhere_on_later_lines_is_no_matter(
     file, names = program
     file.write_text(PROGRAM + "\nmore = 1\n", encoding="utf-8")
     assert load_source(names["scaled"]).node.name == "scaled"
+
+
+CELL = """from __future__ import annotations
+
+import math
+from math import floor as down
+
+
+def decorated(f): return f
+
+
+if True:
+    @decorated
+    def rounded(x):
+        def inner(y: int) -> int:
+            return math.floor(y) + down(y)
+        return inner(math.ceil(x))
+"""
+
+
+def test_statements_of_a_cell_are_compiled_one_by_one(tmp_path: Path) -> None:
+    """As IPython does, which compiles calls of what the cell imports in another way."""
+    file = tmp_path / "cell.py"
+    file.write_text(CELL, encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "cell"}
+    flags = __future__.annotations.compiler_flag
+    for statement in ast.parse(CELL).body:
+        exec(compile(ast.Module([statement], []), str(file), "exec", flags), names)
+    assert load_source(names["rounded"]).node.name == "rounded"
+    file.write_text(CELL.replace("ceil", "floor"), encoding="utf-8")
+    linecache.clearcache()
+    with pytest.raises(CheckError, match="RL109"):
+        load_source(names["rounded"])
 
 
 def test_text_without_a_file_is_an_error_with_a_way_out() -> None:
