@@ -22,9 +22,9 @@ from ...ir.op import (
     operand,
 )
 from ...ir.types import UNIT, TensorType, TupleType, Type, is_float, show
-from ..shared.operands import as_positions, fields
+from ..shared.operands import as_positions, existing, fields
 from ..shared.precision import widened
-from .table_rows import add_rows, existing, existing_rows, flat_rows, store_rows
+from .table_rows import add_rows, existing_rows, flat_rows, store_rows
 
 if TYPE_CHECKING:
     from ..builder import Value

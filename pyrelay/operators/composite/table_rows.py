@@ -27,7 +27,7 @@ from ...ir.rules import expect, integral, with_rank
 from ...ir.types import UNIT, TensorType, Type, int64
 from ..primitive.embedding import embedding_grad
 from ..primitive.gathering import index_select
-from ..shared.operands import as_positions
+from ..shared.operands import as_positions, existing
 
 if TYPE_CHECKING:
     from ...ir.declaration.elements import Elements, Place, Source
@@ -39,19 +39,6 @@ def flat_rows(rows: Value, numbers: Value, rank: int) -> tuple[Value, Value]:
     row = rows.shape[rows.rank - rank :]
     count = product(rows.shape[: rows.rank - rank])
     return rows.reshape(count, *row), numbers.reshape(count).cast(int64)
-
-
-def existing(torch: Any, numbers: Any, rows: int) -> Any:
-    """Return numbers as positions. Raises IndexError unless each is that of a row.
-
-    On a GPU they are not looked at: the host would wait for the answer.
-    """
-    numbers = as_positions(torch, numbers)
-    if numbers.device.type == "cpu" and numbers.numel():
-        low, high = (int(bound) for bound in torch.aminmax(numbers))
-        if low < 0 or high >= rows:
-            raise IndexError(f"row {low if low < 0 else high} is out of range: there are {rows}")
-    return numbers
 
 
 def _existing_element(k: Elements, place: Place, numbers: Source, rows: Dim) -> Any:

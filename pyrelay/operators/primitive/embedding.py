@@ -25,7 +25,7 @@ from ...ir.op import (
 )
 from ...ir.rules import expect, floating, integral, with_rank
 from ...ir.types import TensorType, Type, float32, is_float, show
-from ..shared.operands import as_positions, as_tensor
+from ..shared.operands import as_positions, as_tensor, existing
 from . import compare, create
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _embedding_grad_type(call: RuleCall) -> Type:
 
 def _embedding_backward(torch: Any, g: Any, numbers: Any, rows: int) -> Any:
     g = as_tensor(torch, g)
-    numbers = as_positions(torch, numbers, g)
+    numbers = existing(torch, as_tensor(torch, numbers, g), rows)
     row = g.shape[numbers.dim() :]
     if not row:  # for elements, `embedding_dense_backward` takes twenty times as long
         return g.new_zeros(rows).index_add_(0, numbers.reshape(-1), g.reshape(-1))
@@ -155,8 +155,9 @@ def _embedding_grad_element(
 
 embedding_grad: Final = Op(
     name="embedding_grad",
-    doc="The cotangent of a table of which rows are read, as `embedding` does. On a GPU what goes "
-    "to one row is added in any order.",
+    doc="The cotangent of a table of which rows are read, as `embedding` does. It fails unless all "
+    "rows exist: nothing else may have read them. On a GPU what goes to one row is added in any "
+    "order.",
     params=(operand("grad"), operand("input"), attribute("num_embeddings", convert=kinds.dim)),
     type_rule=_embedding_grad_type,
     shape=ShapeBehaviour.FIXED,

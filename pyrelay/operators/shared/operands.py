@@ -44,6 +44,19 @@ def as_positions(torch: Any, value: Any, like: Any = None) -> Any:
     return found if found.dtype == torch.int64 else found.to(torch.int64)
 
 
+def existing(torch: Any, numbers: Any, rows: int) -> Any:
+    """Return numbers as positions. Raises IndexError unless each is that of a row.
+
+    On a GPU they are not looked at: the host would wait for the answer.
+    """
+    numbers = as_positions(torch, numbers)
+    if numbers.device.type == "cpu" and numbers.numel():
+        low, high = (int(bound) for bound in torch.aminmax(numbers))
+        if low < 0 or high >= rows:
+            raise IndexError(f"row {low if low < 0 else high} is out of range: there are {rows}")
+    return numbers
+
+
 def on_tensor(body: Callable[..., Any]) -> Callable[..., Any]:
     """Return a body whose first operand may also be a Python number."""
     return lambda torch, x, *rest: body(torch, as_tensor(torch, x), *rest)

@@ -25,8 +25,10 @@ from ...ir.expr import Binding, Call, Expr, Function, LetBlock, Tuple, TupleGet,
 from ...ir.module import Module
 from ...ir.op import Op, View
 from ...ir.traverse import spine
-from ...ir.types import UNIT, FnType, TensorType, TupleType, Type, is_float
+from ...ir.types import FnType, TensorType, TupleType, Type, is_float
 from ...ir.verify import Stage
+from ...operators.builder import Builder
+from ...operators.composite.table_rows import existing_rows
 from ...operators.matrices.products import matmul
 from ...operators.primitive.embedding import embedding_grad
 from ...operators.primitive.index import extract
@@ -204,7 +206,7 @@ def _changed(
     copies: list[Binding] = []
     fields: tuple[Expr, ...] | None = products.get(var)
     if fields is not None:
-        fields = tuple(_kept(f, lent, copies) for f in products[var])
+        fields = tuple(_kept(f, var, lent, copies) for f in products[var])
     if fields is None and isinstance(value, Tuple) and any(f in new for f in value.fields):
         fields = tuple(new.get(f, f) if isinstance(f, Var) else f for f in value.fields)
     if fields is None:
@@ -214,13 +216,17 @@ def _changed(
     return [*copies, Binding(new[var], Tuple(fields, ty, span=value.span))]
 
 
-def _kept(factor: Var, lent: AbstractSet[Var], copies: list[Binding]) -> Var:
-    """Return a factor in storage of its own: a script may write to the numbers that it passed."""
+def _kept(factor: Var, table: Var, lent: AbstractSet[Var], copies: list[Binding]) -> Var:
+    """Return a factor in storage of its own: a script may write to the numbers that it passed. Each
+    of these is that of a row of the table, which nothing else may have looked for."""
     if is_float_tensor(factor) and factor not in lent:
         return factor
-    copy = Var("rows" if is_float_tensor(factor) else "numbers", factor.ty, span=factor.span)
-    attrs = {"spec": (("ellipsis",),)}
-    operands = (factor, Tuple((), UNIT, span=factor.span))
-    call = Call(extract, operands, attrs, ty=factor.ty, span=factor.span)
-    copies.append(Binding(copy, call))
-    return copy
+    builder = Builder(factor.span)
+    value = builder.value(factor)
+    if not is_float_tensor(factor):
+        assert isinstance(table.ty, TensorType)
+        value = existing_rows(value, rows=table.ty.shape[0])
+    copy = extract(value, builder.unit(), spec=(("ellipsis",),))
+    copies += builder.bindings
+    assert isinstance(copy.atom, Var)
+    return copy.atom
