@@ -13,6 +13,7 @@ from ...ir.expr import (
     Constant,
     ConstructorPattern,
     Expr,
+    Function,
     If,
     Match,
     Pattern,
@@ -34,9 +35,10 @@ from ...ir.types import (
     show,
 )
 from ...operators.host.failing import fail
-from ...operators.host.loop import index_of, is_before
+from ...operators.host.loop import as_tensor, index_of, is_before
 from ...operators.primitive.compare import equal, less, not_equal
 from ...operators.primitive.index import index
+from ...operators.primitive.join import stack
 from ...prelude.library import LIST, element_of
 from ..operators import OperatorCall, Reading
 from .membership import counted
@@ -128,6 +130,22 @@ def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef
         for i in range(count)
     )
     return Reading(at.operands, Tuple(parts, span=at.span))
+
+
+def tensor_of(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    """Read `relay.tensor` of a value: a list or a tuple is stacked, after what is in it."""
+    ty = solver.awaited(call.types[0])
+    at = ReadCall(call, solver)
+    value = at.operand(0)
+    if isinstance(ty, TupleType) and ty.fields:
+        fields = (TupleGet(value, place, span=at.span) for place in range(len(ty.fields)))
+        rows: Expr = Tuple(tuple(at.call(as_tensor, f) for f in fields), span=at.span)
+    elif element_of(ty) is not None:
+        row = Var("row", span=at.span)
+        rows = at.call("map", Function((row,), at.call(as_tensor, row), span=at.span), value)
+    else:
+        return Reading(at.operands, value)
+    return Reading(at.operands, at.call(stack, rows, dim=0))
 
 
 def order(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:

@@ -32,6 +32,7 @@ from ...ir.types import (
 from ...operators.host.conversions import to_bool
 from ...operators.host.field import field
 from ...operators.host.loop import (
+    as_tensor,
     backwards,
     bound,
     by_type,
@@ -70,7 +71,14 @@ from ..solver import Solver
 from .equality import compared, is_data
 from .filled import READERS as FILLED
 from .filled import filled
-from .list_overloads import found_in_list, multiplied, order, truth_of, unpacked_elements
+from .list_overloads import (
+    found_in_list,
+    multiplied,
+    order,
+    tensor_of,
+    truth_of,
+    unpacked_elements,
+)
 from .membership import membership
 from .sites import ReadCall, Reader, nothing
 from .stop_gradient import stop_gradient_reading
@@ -440,6 +448,7 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
 _OF_CALLS: Final[
     dict[Op, Callable[[OperatorCall, Solver, Mapping[str, AdtDef]], Reading | None]]
 ] = {
+    as_tensor: tensor_of,
     bound: _bound,
     by_type: _chosen,
     contains: _contains,

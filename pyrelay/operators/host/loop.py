@@ -110,6 +110,12 @@ unpacked: Final = _undecided_of(
     sample=((0, 0),),
     attrs={"count": 2},
 )
+as_tensor: Final = _undecided_of(
+    "as_tensor",
+    "The argument of `relay.tensor`: a tensor itself, the rows of a list or tuple stacked.",
+    operand("data"),
+    sample=(0,),
+)
 map_leaves: Final = _undecided_of(
     "map_leaves",
     "A function applied to the tensors of floats in trees of one structure.",
@@ -176,4 +182,5 @@ UNDECIDED: Final = (
     is_before,
     truth,
     unpacked,
+    as_tensor,
 )

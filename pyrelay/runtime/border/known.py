@@ -17,6 +17,7 @@ from ..values.structure import chained
 from .plain import Plain, UnfitError, are_numbers
 from .remembered import PLAIN, SETTLED, Known
 from .schema import Data, Elements, Leaf, Maybe, Plan, Schema, Whole, has_instances
+from .supply import made_of
 
 if TYPE_CHECKING:
     import torch
@@ -62,40 +63,49 @@ def known_now(value: Any, plan: Plan, schema: Schema, device: torch.device) -> K
         plan = plan.inner
     if type(plan) is not Data and type(plan) is not Elements:
         return None
-    met = Plain(device)
     was_enabled = gc.isenabled()
     gc.disable()  # as `uncollected` does, in a third of the time
     try:
-        if type(plan) is Data:
-            return met.known(value, plan)
-        return _known_list(value, plan, schema, met)
-    except UnfitError:
-        return None
+        if type(plan) is Elements and type(plan.inner) is Leaf:
+            known = _numbers(value, plan, plan.inner, device)
+            if known is not None:
+                return known
+        return _walked(value, plan, schema, device)
     finally:
-        met.finish()
         if was_enabled:
             gc.enable()
 
 
-def _known_list(value: Any, plan: Elements, schema: Schema, met: Plain) -> Known | None:
-    found = None
-    if type(value) in PLAIN and value and type(plan.inner) is Leaf:
-        found = _numbers(value, plan, plan.inner, met)
-    elif type(value) in PLAIN and type(plan.inner) is Data and plan.last.has_large:
-        found = _known_elements(value, plan.inner, met)
-    return _whole(value, plan, schema, met) if found is None else found
+def _walked(
+    value: Any, plan: Data | Elements, schema: Schema, device: torch.device
+) -> Known | None:
+    met = Plain(device)
+    try:
+        if type(plan) is Data:
+            return met.known(value, plan)
+        if type(value) in PLAIN and type(plan.inner) is Data and plan.last.has_large:
+            return _known_elements(value, plan.inner, met)
+        return _whole(value, plan, schema, met)
+    except UnfitError:
+        return None
+    finally:
+        met.finish()
 
 
-def _numbers(values: Sequence[Any], plan: Elements, leaf: Leaf, met: Plain) -> Known | None:
-    """Return a list of numbers as compiled code takes it, which is no walk."""
+def _numbers(
+    values: Sequence[Any], plan: Elements, leaf: Leaf, device: torch.device
+) -> Known | None:
+    """Return a list of numbers as compiled code takes it, which is no walk; None for any other."""
+    if type(values) not in PLAIN or not values:
+        return None
     cls = are_numbers(values, leaf)
     if cls is None or leaf.scalar is None:
         return None
     if cls is int:
         known = Known(chained(*values))
     else:
-        made = met.supply(leaf.scalar).of(values)
-        known = Known(chained(*made), made, met.device)
+        made = made_of(values, leaf.scalar, device)
+        known = Known(chained(*made), made, device)
     if len(values) <= _MOST:
         plan.last.set(values, known)
     return known
@@ -107,7 +117,7 @@ def _known_elements(values: Sequence[Any], plan: Data, met: Plain) -> Known:
     for value in values:
         known = plan.remembered.get(value)
         if known is None or not known.fits(met.device):
-            known = met.beside().known(value, plan)
+            known = met.begin().known(value, plan)
         found.append(known)
     hosts = [v if k.host is None else k.host for v, k in zip(values, found, strict=True)]
     given = tuple(chain.from_iterable(k.given for k in found))

@@ -25,7 +25,7 @@ from ..values.representation import making
 from ..values.structure import chained
 from .remembered import SETTLED, Known, Seen
 from .schema import INT_RANGE, Case, Data, Elements, Items, Leaf, Maybe, Plan, Whole, has_data
-from .supply import Supplies, Supply, borrowed, returned
+from .supply import Supplies, Supply, borrowed, returned, supply_of
 
 _DEPTH: Final = 100
 """How many instances in each other are taken by calls in each other."""
@@ -53,22 +53,22 @@ class Plain:
 
     __slots__ = ("device", "instances", "lists", "made", "put_off", "round", "supplies", "tensors")
 
-    def __init__(self, device: torch.device, supplies: Supplies = _NO_SUPPLIES) -> None:
+    def __init__(self, device: torch.device) -> None:
         self.device: Final = device
-        self.supplies = supplies
+        self.supplies = _NO_SUPPLIES
         # A class with type arguments takes twice as long to call.
         self.instances: Final[defaultdict[Data, Taken]] = defaultdict(dict)
-        self.tensors: Final[list[torch.Tensor]] = []
-        self.made: Final[list[torch.Tensor]] = []
+        self.tensors: list[torch.Tensor] = []
+        self.made: list[torch.Tensor] = []
         self.lists: list[Seen] = []
         self.put_off: Final[list[tuple[Data, Any]]] = []
         self.round = 1
 
-    def beside(self) -> Plain:
-        """Return a walk over another argument of the same call."""
-        if self.supplies is _NO_SUPPLIES:
-            self.supplies = borrowed(self.device)
-        return Plain(self.device, self.supplies)
+    def begin(self) -> Plain:
+        """Begin a walk over another argument of the same call."""
+        self.instances.clear()
+        self.tensors, self.made, self.lists = [], [], []
+        return self
 
     def known(self, value: Any, plan: Data) -> Known:
         """Look at an instance, and remember it. Raises `UnfitError`."""
@@ -104,10 +104,7 @@ class Plain:
         """Return tensors of a dtype that no number has needed yet."""
         if self.supplies is _NO_SUPPLIES:
             self.supplies = borrowed(self.device)
-        found = self.supplies.get(dtype)
-        if found is None:
-            found = self.supplies[dtype] = Supply(dtype, self.device)
-        return found
+        return supply_of(self.supplies, dtype, self.device)
 
     def finish(self) -> None:
         """Write the numbers into the tensors that were made of them, if that waits."""
@@ -133,7 +130,9 @@ class Plain:
     def given(self) -> Sequence[torch.Tensor]:
         """The tensors in the argument, each once."""
         found = self.tensors
-        return [*dict(zip(map(id, found), found, strict=True)).values()] if found else found
+        if not found or len(set(map(id, found))) == len(found):
+            return found
+        return [*dict(zip(map(id, found), found, strict=True)).values()]
 
     @property
     def leaves(self) -> Sequence[torch.Tensor]:
@@ -168,12 +167,12 @@ class _Generator:
         if cls is n1:
             key = id(v)
             ...
-            x0 = v.left
+            p0 = x0 = v.left
             x0 = take(x0, done, met, depth - 1)
             if x0 is None: lacks = True
             ...
             if lacks: return None
-            made = v if x0 is v.left and x1 is v.right else n2(x0, x1)
+            made = v if x0 is p0 and x1 is p1 else n2(x0, x1)
             done[key] = made
             return made
         raise unfit
@@ -207,12 +206,8 @@ class _Generator:
             part = self._part(f"x{n}", plan)
             if part is None:
                 return None
-            lines += [f"x{n} = v.{name}", *part]
-        same = [
-            f"x{n} is v.{name}"
-            for n, (name, plan) in enumerate(zip(case.names, case.plans, strict=True))
-            if _may_change(plan)
-        ]
+            lines += [f"p{n} = x{n} = v.{name}", *part]
+        same = [f"x{n} is p{n}" for n, plan in enumerate(case.plans) if _may_change(plan)]
         if not same:
             return [*lines, "return v"]
         made = [

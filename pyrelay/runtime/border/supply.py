@@ -92,12 +92,6 @@ class Supply:
         if not self.lasts:
             self._row.copy_(torch.tensor(self._numbers, dtype=self.dtype))
 
-    def of(self, numbers: Sequence[float]) -> Sequence[torch.Tensor]:
-        """Return the tensors that numbers become."""
-        if len(numbers) > _FEW:
-            return tensors_of(numbers, self.dtype, self._device)
-        return [*map(self.put, numbers)]
-
 
 Supplies: TypeAlias = dict[torch.dtype, Supply]
 """The supplies of one call, by dtype."""
@@ -112,6 +106,27 @@ def borrowed(device: torch.device) -> Supplies:
         return _SPARE[device].pop()
     except IndexError:  # another thread may have been faster than a test of the length
         return {}
+
+
+def supply_of(supplies: Supplies, dtype: torch.dtype, device: torch.device) -> Supply:
+    """Return the supply of tensors of a dtype, which is made if there is none."""
+    found = supplies.get(dtype)
+    if found is None:
+        found = supplies[dtype] = Supply(dtype, device)
+    return found
+
+
+def made_of(
+    numbers: Sequence[float], dtype: torch.dtype, device: torch.device
+) -> Sequence[torch.Tensor]:
+    """Return the tensors that numbers become: a few from a supply, many made at once."""
+    if len(numbers) > _FEW:
+        return tensors_of(numbers, dtype, device)
+    supplies = borrowed(device)
+    try:
+        return [*map(supply_of(supplies, dtype, device).put, numbers)]
+    finally:
+        returned(supplies, device)
 
 
 def returned(supplies: Supplies, device: torch.device) -> None:

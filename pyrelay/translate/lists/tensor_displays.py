@@ -10,6 +10,7 @@ from ...ir.constant import placeholder
 from ...ir.expr import Call, Expr, Tuple
 from ...ir.op import Param
 from ...ir.traverse import Steps
+from ...operators.host.loop import as_tensor
 from ...operators.primitive.compare import cast
 from ...operators.primitive.create import zeros
 from ...operators.primitive.join import stack
@@ -47,7 +48,7 @@ def _rows(cx: Context, node: ast.expr, dtype: object) -> Steps[Expr]:
     span = cx.span(node)
     if not isinstance(node, ast.List | ast.Tuple):
         value = yield cx.expression(node)
-        return value
+        return value if isinstance(node, ast.Constant) else Call(as_tensor, (value,), span=span)
     starred = next((e for e in node.elts if isinstance(e, ast.Starred)), None)
     if starred is not None:
         instead = "write the list first, `xs = [a, *rest]`, then `relay.stack(xs)`"

@@ -74,6 +74,30 @@ def test_starred_elements_are_refused_with_what_to_write() -> None:
         f.check()
 
 
+def test_lists_and_tuples_that_have_names_are_stacked() -> None:
+    @relay
+    def f(xs: list[Float], rows: list[Tensor[Float, (N,)]], x: Tensor[Float, (N,)]):
+        pair = (x, 2.0 * x)
+        evens = relay.tensor([i for i in range(4) if i % 2 == 0], dtype=relay.float64)
+        return relay.tensor(xs), relay.tensor(rows), relay.tensor(pair), relay.tensor(x), evens
+
+    vector, matrix, both, same, evens = f([1.0, 2.0], [torch.zeros(2)] * 3, torch.ones(2))
+    assert vector.tolist() == [1.0, 2.0]
+    assert torch.equal(matrix, torch.zeros(3, 2))
+    assert both.tolist() == [[1.0, 1.0], [2.0, 2.0]]
+    assert same.tolist() == [1.0, 1.0]
+    assert torch.equal(evens, torch.tensor([0, 2], dtype=torch.float64))
+
+
+def test_a_stacked_list_is_differentiated_by_its_elements() -> None:
+    @relay
+    def f(xs: list[Float]) -> Float:
+        squares = [x * x for x in xs]
+        return (relay.tensor(squares) * relay.tensor([1.0, 2.0])).sum()
+
+    assert relay.grad(f)([1.0, 3.0]).to_list() == [2.0, 12.0]
+
+
 def test_in_a_script_it_is_torchs() -> None:
     assert torch.equal(relay.tensor([[1, 2]]), torch.tensor([[1, 2]]))
     assert relay.tensor([1, 2], dtype=relay.float64).dtype is torch.float64
