@@ -13,7 +13,13 @@ from ...passes.ranks import Ranks, at_ranks
 from ...translate.program.described import Described
 from ...translate.program.models import ModelSpec
 from ...translate.program.signature import Signature
-from ...translate.source.definition import Definition, DerivedFunction, ModelUse, StaticValue
+from ...translate.source.definition import (
+    Definition,
+    DerivedFunction,
+    InPlace,
+    ModelUse,
+    StaticValue,
+)
 from ...translate.source.scope import CapturedName
 from ...translate.translator import Translation, TranslationError, translate
 from ..border.places import parameters_of
@@ -34,7 +40,7 @@ else:
 
 def translated(
     function: Definition | DerivedFunction,
-    statics: Mapping[str, StaticValue],
+    statics: Mapping[str, StaticValue | InPlace],
     implicit: Sequence[ModelUse],
     models: Sequence[ModelUse | None],
     varying: Collection[CapturedName] = (),

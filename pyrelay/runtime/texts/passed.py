@@ -22,12 +22,20 @@ from ...ir.op import Missing, Op
 from ...ir.rename import rename
 from ...ir.types import UNKNOWN, FnType, Substitution, Type, TypeVar, map_type, subtypes
 from ...translate.calls.mentions import operator_function
+from ...translate.program.derived import derived_signature
 from ...translate.program.guards import checker
-from ...translate.source.definition import Definition, DerivedFunction, function_of
+from ...translate.source.definition import (
+    Definition,
+    DerivedFunction,
+    LeftOut,
+    bottom,
+    function_of,
+)
 from ...translate.source.optimizers import OptimizerGuard
 from ...translate.source.residual import Residual
-from ...translate.source.scope import Guard
+from ...translate.source.scope import MISSING, Guard
 from ...translate.types.annotation import type_names
+from ..calls.parameters import signature_of
 from ..calls.programs import translated
 from ..values.representation import Instances, UserData, representation
 
@@ -66,7 +74,8 @@ def instance(
     """Return the entry. A program takes values of a type parameter whatever they are, and functions
     that it does not know; a transform has to look into them. Sizes stay open."""
     base = module.functions[entry]
-    module, data, linked, guards = linked_in(module, data, passed.values(), base.span)
+    wanted = [(value, base.params[i].ty) for i, value in passed.items()]
+    module, data, linked, guards = linked_in(module, data, wanted, base.span)
     functions = dict(zip(passed, linked, strict=True))
     name = Names(module.functions).fresh(entry)
     taken = [p.ty for i, p in enumerate(base.params) if i in passed and p.ty is not None]
@@ -88,14 +97,15 @@ def instance(
 
 
 def linked_in(
-    module: Module, data: UserData, values: Iterable[Any], span: Span
+    module: Module, data: UserData, values: Iterable[tuple[Any, Type | None]], span: Span
 ) -> tuple[Module, UserData, tuple[Expr, ...], Sequence[Guard | OptimizerGuard]]:
     """Return a module and its data types with the programs of relay functions in it, the functions
-    there, and the guards of these programs. Raises CheckError."""
+    there, and the guards of these programs. Beside each function stands the type of what takes it:
+    one of fewer parameters gets it without those that have defaults. Raises CheckError."""
     functions: list[Expr] = []
     guards: list[Guard | OptimizerGuard] = []
-    for value in values:
-        found = _program(value, span)
+    for value, ty in values:
+        found = _program(value, ty, span)
         module, data, function = found.linked_into(module, data)
         functions.append(function)
         guards += found.guards
@@ -154,7 +164,7 @@ class _Program:
         return next(alike, None)
 
 
-def _program(value: Any, span: Span) -> _Program:
+def _program(value: Any, ty: Type | None, span: Span) -> _Program:
     """Return the program of a function that is passed. Raises CheckError."""
     found = function_of(value)
     match found:
@@ -165,10 +175,17 @@ def _program(value: Any, span: Span) -> _Program:
             constants = [c for c in fixed if c is not None]
             return _Program(None, found.module, found.entry, value.data, constants, found.names)
         case Definition() | DerivedFunction():
-            made = translated(found, {}, [], [])
+            made = translated(found, _left_out(found, ty), [], [])
             if made.implicit:
                 raise CheckError(UnknownModel(span))
             data = UserData.of(made.data)
             return _Program(None, made.module, made.entry, data, (), (), made.guards)
         case None:
             raise AssertionError("only functions with programs are passed")
+
+
+def _left_out(function: Definition | DerivedFunction, ty: Type | None) -> Mapping[str, LeftOut]:
+    """Return the parameters of a function that follow those of a type, where all have defaults."""
+    declared = derived_signature(function, signature_of(bottom(function))).explicit
+    rest = declared[len(ty.params) :] if isinstance(ty, FnType) else ()
+    return {} if any(p.default is MISSING for p in rest) else {p.name: LeftOut() for p in rest}

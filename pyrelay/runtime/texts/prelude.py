@@ -8,33 +8,49 @@ and operators become part of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, cast, final
 
 import torch
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, Span
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
-from ...ir.module import EMPTY, Module
+from ...ir.module import EMPTY
 from ...ir.names import Names
 from ...ir.op import Op
 from ...ir.types import BOOL, FLOAT, INT, PRELUDE, AdtType, TupleType, Type
 from ...prelude.library import LIST, NAT, TREE, library, link
 from ...prelude.names import LibraryConstructor, LibraryFunction, library_value
 from ...prelude.values import List, Nat, Rose
-from ...translate.calls.mentions import operator_function
+from ...translate.program.guards import checker
 from ...translate.source.definition import Definition, DerivedFunction, meaning
-from ...translate.translator import translate
+from ...translate.source.optimizers import OptimizerGuard
+from ...translate.source.residual import Residual
+from ...translate.source.scope import Guard
 from ..border.places import Parameter
 from ..compile.derived import pullback_of
 from ..compile.program import Program
 from ..entries.entry import Entry
+from ..values.representation import NO_DATA
 from ..values.text import describe
 from ..values.values import tensor_type
+from .passed import linked_in
 
 _NUMBERS: Final[dict[type, Type]] = {bool: BOOL, int: INT, float: FLOAT}
-_entries: Final[dict[Any, Entry]] = {}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """The program of a call, which holds while `is_valid()`."""
+
+    entry: Entry
+    is_valid: Callable[[], bool]
+
+
+_entries: Final[dict[Any, _Compiled]] = {}
 
 
 def call(function: LibraryFunction, args: tuple[Any, ...]) -> Any:
@@ -52,10 +68,10 @@ def call(function: LibraryFunction, args: tuple[Any, ...]) -> Any:
         return in_python(*args)
     types = [_type(a, name, p) for a, p in zip(args, params, strict=True)]
     key = (name, *(t if t is not None else meaning(a) for t, a in zip(types, args, strict=True)))
-    entry = _entries.get(key)
-    if entry is None:
-        entry = _entries[key] = _entry(function.name, params, args, types)
-    return entry([a for a, t in zip(args, types, strict=True) if t is not None])
+    known = _entries.get(key)
+    if known is None or not known.is_valid():
+        known = _entries[key] = _compiled(function.name, args, types)
+    return known.entry([a for a, t in zip(args, types, strict=True) if t is not None])
 
 
 def _type(value: Any, function: str, name: str) -> Type | None:
@@ -77,56 +93,52 @@ def _type(value: Any, function: str, name: str) -> Type | None:
         return None if inside is None else AdtType(TREE, (inside,))
     if isinstance(value, Nat):
         return AdtType(NAT)
-    if isinstance(meaning(value), Op | Definition | DerivedFunction) or library_value(value):
+    if isinstance(meaning(value), Op | Definition | DerivedFunction | Residual) or library_value(
+        value
+    ):
         return None
     way = "decorate the function with @relay" if callable(value) else None
     wanted = "a relay function" if callable(value) else "a tensor, a number, a list or a tuple"
     raise RunError(WrongArgument(function, name, NOWHERE, wanted, describe(value), way))
 
 
-def _entry(
-    function: str, params: Sequence[str], args: Sequence[Any], types: Sequence[Type | None]
-) -> Entry:
+def _compiled(function: str, args: Sequence[Any], types: Sequence[Type | None]) -> _Compiled:
     span = NOWHERE
-    names, module = Names(), EMPTY
+    names, module, data = Names(), EMPTY, NO_DATA
     given: list[Var] = []
     operands: list[Expr] = []
-    for name, arg, ty in zip(params, args, types, strict=True):
-        if ty is None:
-            operand, module = _function(arg, module, span)
+    guards: list[Guard | OptimizerGuard] = []
+    for param, arg, ty in zip(library().functions[function].params, args, types, strict=True):
+        own = _library_function(arg, span) if ty is None else None
+        if ty is not None:
+            given.append(Var(names.fresh(param.name), ty, span=span))
+            operands.append(given[-1])
+        elif own is not None:
+            operands.append(own)
         else:
-            operand = Var(names.fresh(name), ty, span=span)
-            given.append(operand)
-        operands.append(operand)
+            module, data, linked, found = linked_in(module, data, [(arg, param.ty)], span)
+            operands += linked
+            guards += found
     body = Call(GlobalVar(function, span=span), tuple(operands), span=span)
     entry = f"call.{function}"
     main = Function(tuple(given), body, name=function.removeprefix(PRELUDE), span=span)
-    linked = link(module.with_functions({entry: main}))
-    program = Program(linked, entry)
+    program = Program(link(module.with_functions({entry: main})), entry, data)
     parameters = tuple(
         Parameter(v.name, v.ty, v.span) for v in program.function.params if v.ty is not None
     )
-    return Entry(main.name, program, parameters, None, pullback_of(program))
+    made = Entry(main.name, program, parameters, None, pullback_of(program))
+    return _Compiled(made, checker(guards))
 
 
-def _function(value: Any, module: Module, span: Span) -> tuple[Expr, Module]:
-    """Return a function as an operand, and the module with what it needs."""
-    found = library_value(value) or meaning(value)
-    match found:
+def _library_function(value: Any, span: Span) -> Expr | None:
+    """Return a function or a constructor of the prelude as an operand; None for other functions."""
+    match library_value(value):
         case LibraryFunction(name):
-            return GlobalVar(name, span=span), module
+            return GlobalVar(name, span=span)
         case LibraryConstructor(adt, name):
-            return Constructor(adt, name, span=span), module
-        case Op():
-            return operator_function(found, span), module
-        case _:
-            made = translate(found)
-            if made.implicit:
-                way = "call it in a @relay function, and differentiate or bind that"
-                wanted, actual = "a function without parameters of its own", describe(value)
-                raise RunError(WrongArgument("the prelude", "f", span, wanted, actual, way))
-            both = module.with_functions(made.module.functions).with_adts(made.module.adts)
-            return GlobalVar(made.entry, span=span), both
+            return Constructor(adt, name, span=span)
+        case None:
+            return None
 
 
 def _compose(f: Callable[..., Any], g: Callable[..., Any]) -> Callable[..., Any]:

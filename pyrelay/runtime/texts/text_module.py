@@ -395,7 +395,7 @@ def _derived(
     """Return a module and its data types with a transform of a function, and its name."""
     rule, options, policy, functions = how
     span = module.functions[entry].span
-    module, data, rules, _ = linked_in(module, data, functions, span)
+    module, data, rules, _ = linked_in(module, data, [(f, None) for f in functions], span)
     module, name = derive(module, entry, rule, options, policy, rules)
     return module, data, name
 

@@ -64,6 +64,8 @@ def assign(cx: Context, stmt: ast.Assign, code: BlockBuilder) -> Steps[None]:
     for target in stmt.targets:
         value = atom(value, "value", code.bind)
         yield bind_target(cx, target, again(value), code)
+        if isinstance(stmt.value, ast.Constant):  # no target shares anything with another
+            continue
         found = [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])]
         _note_holders(cx, target, Origin(found, next(iter(found), None)))
     note_lambdas(cx, stmt.value)

@@ -51,6 +51,8 @@ def shows_list(value: ast.expr | None, lists: Collection[str] = ()) -> bool:
             return shows_list(left, lists) or shows_list(right, lists)
         case ast.Subscript(value=whole, slice=ast.Slice()):
             return shows_list(whole, lists)
+        case ast.Call(func=ast.Attribute(value=whole, attr="copy"), args=[], keywords=[]):
+            return shows_list(whole, lists)
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)):
             return name in lists
         case _:

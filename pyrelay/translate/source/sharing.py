@@ -290,8 +290,10 @@ _INTRINSICS: Final[Mapping[Intrinsic, Any]] = {
 
 def _of_method(name: str, receiver: Sharing, arguments: Sharing, *, lists: bool) -> Sharing:
     """Return the sharing of the result of a method, or of a function in a field of that name."""
+    if name == "copy":  # of a list: tensors have no such method
+        return copied(receiver, lists=True)
     if name in LIST_METHODS and lists:
-        return copied(receiver, lists=True) if name == "copy" else FRESH
+        return FRESH
     if name == "pop":
         return element(receiver)
     if name in COPIES:

@@ -205,3 +205,48 @@ def test_the_memory_of_a_machine_is_a_list() -> None:
     assert executed([0, 3, 2], [1.5, 0.0]) == 3.0
     slope = relay.grad(executed, wrt="args")
     assert slope([0, 3, 2], [1.5, 0.0]).to_list() == [2.0, 0.0]
+
+
+def test_elements_of_a_copy_are_assigned() -> None:
+    @relay
+    def exchanged(xs: list[Float]) -> list[Float]:
+        xs = xs.copy()
+        xs[0], xs[1] = xs[1], xs[0]
+        return xs
+
+    assert exchanged([1.0, 2.0]).to_list() == [2.0, 1.0]
+
+
+def test_several_elements_are_assigned_one_number() -> None:
+    @relay
+    def sieve(n: int) -> list[int]:
+        prime = [True] * (n + 1)
+        prime[0] = prime[1] = False
+        for p in range(2, n + 1):
+            if prime[p]:
+                for multiple in range(p * p, n + 1, p):
+                    prime[multiple] = False
+        return [i for i, is_prime in enumerate(prime) if is_prime]
+
+    assert sieve(20).to_list() == sieve.__wrapped__(20)
+
+    @relay
+    def ends(n: int):
+        x = relay.zeros(n)
+        x[0] = x[-1] = 1.0
+        return x
+
+    assert ends(3).tolist() == [1.0, 0.0, 1.0]
+
+
+def test_rows_that_several_elements_get_are_not_changed() -> None:
+    @relay
+    def rows(n: int):
+        table = [[0.0] * n, [0.0] * n]
+        table[0] = table[1] = [1.0] * n
+        table[0][0] = 5.0
+        return table[1]
+
+    with pytest.raises(CheckError) as caught:
+        rows.check()
+    assert caught.value.codes[-1] == "RL174"

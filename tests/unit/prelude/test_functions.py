@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -280,3 +281,44 @@ def test_mistakes_in_scripts() -> None:
         prelude.hd([])
     with pytest.raises(CheckError):
         prelude.foldl(halved, 0.0, [torch.ones(2)])
+
+
+FACTOR = 2.0
+
+
+@dataclass(frozen=True)
+class Point:
+    x: Float
+
+
+@relay
+def scaled(x: Float, by: Float = 3.0) -> Float:
+    return x * by
+
+
+def test_scripts_pass_functions_with_defaults() -> None:
+    assert relay.map(scaled, [1.0, 2.0]).to_list() == [3.0, 6.0]
+    assert relay.map(relay.grad(scaled, wrt="x"), [1.0]).to_list() == [3.0]
+    assert relay.map(relay.specialise(scaled, by=5.0), [1.0]).to_list() == [5.0]
+    twice = relay.parse(
+        "def @twice(%f: fn(float32) -> float32, %x: float32) -> float32 { %f(%f(%x)) }"
+    )["twice"]
+    assert relay.grad(twice, wrt="x")(scaled, 1.0) == 9.0
+
+
+def test_scripts_get_data_that_functions_make() -> None:
+    @relay
+    def point(x: Float) -> Point:
+        return Point(x)
+
+    assert relay.map(point, [1.0]).to_list() == [Point(torch.tensor(1.0))]
+
+
+def test_a_number_that_a_function_captures_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    @relay
+    def multiplied(x: Float) -> Float:
+        return x * FACTOR
+
+    assert relay.map(multiplied, [1.0]).to_list() == [2.0]
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert relay.map(multiplied, [1.0]).to_list() == [5.0]
