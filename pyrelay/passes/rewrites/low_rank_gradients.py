@@ -38,11 +38,14 @@ Root: TypeAlias = tuple[Var, int | None]
 """The origin of a tensor's storage: the variable of an operator's result, or a field of it."""
 
 
-def gives_fresh(function: Function) -> bool:
-    """Return whether all results of a function, in A-normal form, are tensors that operators in it
-    made, in storage that is shared with nothing."""
+def gives_fresh(function: Function, path: tuple[int, ...] = ()) -> bool:
+    """Return whether all results of a function, in A-normal form, at a path in its result are
+    tensors that operators in it made, in storage that is shared with nothing."""
     results = _Results(function)
-    return all(results.root(leaf) is not None for leaf in results.leaves(results.last))
+    atom = results.last
+    for index in path:
+        atom = results.field(atom, index)
+    return all(results.root(leaf) is not None for leaf in results.leaves(atom))
 
 
 def factor_gradients(module: Module, entry: str, path: tuple[int, ...]) -> Module:

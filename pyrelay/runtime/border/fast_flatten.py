@@ -5,7 +5,7 @@ Walking nested tuples costs more than a small call; the generated function is a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -20,16 +20,20 @@ Key: TypeAlias = tuple[Any, ...]
 @lru_cache(maxsize=1024)
 def leaf_reader(types: tuple[Type, ...]) -> Reader:
     """Return the reader of the leaves of values of these types; what is no tuple is a leaf."""
-    parts: list[str] = []
-    pending = [(f"v[{i}]", ty) for i, ty in reversed(list(enumerate(types)))]
+    parts = [path for i, ty in enumerate(types) for path in paths(ty, f"v[{i}]")]
+    return eval(f"lambda v: [{', '.join(parts)}]", {})
+
+
+def paths(ty: Type, whole: str) -> Iterator[str]:
+    """Yield the text of each leaf of a value of a type, whose own is `whole`."""
+    pending = [(whole, ty)]
     while pending:
-        path, ty = pending.pop()
-        if isinstance(ty, TupleType):
-            fields = enumerate(ty.fields)
+        path, current = pending.pop()
+        if isinstance(current, TupleType):
+            fields = enumerate(current.fields)
             pending += reversed([(f"{path}[{i}]", f) for i, f in fields])
         else:
-            parts.append(path)
-    return eval(f"lambda v: [{', '.join(parts)}]", {})
+            yield path
 
 
 def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]], Key] | None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, final
 
-import torch
-
 from ...dataclass import dataclass
 from ...translate.program.guards import checker
 from ...translate.source.definition import Definition
@@ -14,10 +12,9 @@ from ...translate.translator import Translation
 from ...translate.types.number_places import Numbers
 from ..border.fast_flatten import Reader
 from ..entries.entry import Entry
-from ..models.model import Model
 from ..models.model_io import Arguments, ParameterSource
 from ..models.recorded import Homes, recorded
-from .direct import Direct, Uses, direct_call
+from .direct import Around, Directs, Uses
 from .implicit import implicit_values
 from .made import note_made
 from .parameters import Arrange
@@ -31,11 +28,6 @@ class CacheInfo:
     entries: int
     hits: int
     misses: int
-
-
-def _joins(source: ParameterSource) -> bool:
-    """Return whether calls with the parameters of a model may join torch's graph."""
-    return not isinstance(source, Model) or source.is_trainable
 
 
 @final
@@ -65,7 +57,7 @@ class Compiled:
         None where the result is anything else."""
         self._maker: Final = maker
         """The definition, where it returns functions that may be made again."""
-        self._direct: Direct | None = None
+        self._direct: Final = Directs(entry)
 
     def recorded(self, result: Any, models: tuple[ParameterSource, ...], args: Arguments) -> Any:
         """Return a result with its parameters and gradients as records."""
@@ -89,20 +81,16 @@ class Compiled:
         arrange: Arrange,
         uses: Uses,
         general: Callable[..., Any],
+        made: Callable[[Any, tuple[ParameterSource, ...]], Any] | None = None,
     ) -> Callable[..., Any] | None:
         """Return the function that runs calls like one that has just been made, whose first
-        parameter is the implicit models, if there are any; None where only `general` can."""
+        parameter is the implicit models, if there are any; None where only `general` can. `made`
+        makes of a result, and of the implicit models, what the caller gets."""
         is_more = args.statics or args.types or args.optimizers or args.implicit or self._implicit
         if is_more or self._records is not None or self._maker is not None:
             return None
-        if models and self.entry.joins and torch.is_grad_enabled() and any(map(_joins, models)):
-            return None
-        around = (arrange, self.guards_hold, uses, general, self.updated)
-        direct = direct_call(self._direct, self.entry, (*models, *args.values), *around)
-        if direct is None:
-            return None
-        self._direct = direct
-        return direct.call
+        around = Around(arrange, self.guards_hold, uses, general, self.updated, made)
+        return self._direct.call_like((*models, *args.values), around)
 
     def completed(self, args: Arguments) -> Arguments:
         """Return the arguments of a call with the implicit values at the end. Raises RunError."""

@@ -7,13 +7,46 @@ from typing import Any
 import torch
 
 from ...ir.expr import Differentiation, Rule
-from ..border.fast_flatten import Reader
+from ...ir.types import TupleType
+from ..border.fast_flatten import Reader, leaf_reader
+from ..compile.program import Program
 from ..models.model import Model
 from ..models.model_io import ParameterSource
 from ..models.records import Grads
 
 
-def with_grads(
+def gradient_reader(program: Program) -> Reader | None:
+    """Return the reader of the leaves of the gradient of a model; None for a result that is
+    none."""
+    if program.gradients is None:
+        return None
+    ty = program.type.result
+    for index in program.gradients:
+        assert isinstance(ty, TupleType)
+        ty = ty.fields[index]
+    return leaf_reader((ty,))
+
+
+def gradients_of(
+    result: Any,
+    rule: Rule,
+    models: tuple[ParameterSource, ...],
+    options: Differentiation,
+    parts: Reader | None,
+) -> Any:
+    """Return the result of a transform with its gradients as mappings; `parts` reads the leaves of
+    that of one model, which may be parts of tensors."""
+    if rule is Rule.VMAP:
+        return result
+    if parts is None:
+        return _with_grads(rule, result, models, options)
+    if rule is Rule.GRAD:
+        return _of_parts(models[0], result, parts)
+    value, tree = result
+    return value, _of_parts(models[0], tree, parts)
+
+
+def _with_grads(
     rule: Rule, result: Any, models: tuple[ParameterSource, ...], options: Differentiation
 ) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
@@ -88,7 +121,7 @@ def _at(shape: Any, tree: Any) -> list[Any]:
     return [part for s, t in zip(shape, tree, strict=True) for part in _at(s, t)]
 
 
-def of_parts(model: ParameterSource, tree: Any, reader: Reader) -> Grads:
+def _of_parts(model: ParameterSource, tree: Any, reader: Reader) -> Grads:
     """Return a gradient that may have parts of tensors in the place of tensors."""
     parts = reader((tree,))
     like = model.flat_params() if isinstance(model, Model) else tuple(model.values())

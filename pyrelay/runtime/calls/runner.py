@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
@@ -21,7 +21,6 @@ from ...diagnostics.misspelt import did_you_mean
 from ...garbage import uncollected
 from ...ir.expr import Batching, Differentiation, Function, Rule
 from ...ir.op import Op
-from ...ir.types import TupleType
 from ...lazy import LazyModule
 from ...notices import compiling
 from ...translate.source.definition import (
@@ -34,10 +33,8 @@ from ...translate.source.scope import CapturedName, Guard, Scope, nearest
 from ...translate.translator import Translation
 from ...translate.types.derived_numbers import derived_numbers, of_models
 from ...translate.types.number_places import Numbers, records_in, without_records
-from ..border.fast_flatten import Reader, leaf_reader
 from ..border.places import parameters_of
 from ..border.value_types import type_vars_of
-from ..compile.derived import pullback_of
 from ..compile.inspected import Inspected
 from ..compile.program import Program
 from ..entries.entry import Entry
@@ -52,7 +49,7 @@ from .describing import Describer, may_join
 from .direct import Call, ModelCall, Uses
 from .fixing import Fixing
 from .given_models import check_model, check_models, expect_trainable
-from .gradient_results import of_parts, with_grads
+from .gradient_results import gradient_reader, gradients_of
 from .made import is_made_again
 from .models_in_front import (
     Transformed,
@@ -96,6 +93,8 @@ class Runner(Inspected):
         """Whether transforms that were passed take values of several types."""
         self._parts: Final[dict[Definition, Runner]] = {}
         self._uses: Final = Uses()
+        self._transforms: Final[dict[Any, ModelCall]] = {}
+        """The direct calls of transforms in the parameters of models."""
         self.latest: Call = self._general
         """Runs the function, which must need no implicit model. Raises CheckError and RunError."""
         self.call: ModelCall = self._with_models
@@ -167,7 +166,23 @@ class Runner(Inspected):
         tuple or a list contains; anything else is the only one. `implicit` are values by name;
         `tangents` those of the parameters of each model, in forward mode. With `mapped`, the
         transform is mapped; that by the rule VMAP is the function itself."""
-        bound = self._parameters.bind(self._parameters.apart(args), implicit, is_transform=True)
+        given, key = self._parameters.apart(args), (rule, options, mapped)
+        direct = None if implicit or tangents else self._transforms.get(key)
+        if direct is not None:
+            return direct(models, given, implicit)
+        return self._of_models(key, tangents, models, given, implicit)
+
+    def _of_models(
+        self,
+        key: tuple[Rule, Differentiation, tuple[Batching, ...]],
+        tangents: Sequence[Any],
+        models: tuple[ParameterSource, ...],
+        args: tuple[Any, ...],
+        implicit: Mapping[str, Any],
+    ) -> Any:
+        """Return the transform; calls like this one are direct from now on, if they can be."""
+        rule, options, mapped = key
+        bound = self._parameters.bind(args, implicit, is_transform=True)
         if rule is not Rule.VMAP:
             expect_trainable(models)
         found = passed(models, bound.values)
@@ -176,15 +191,18 @@ class Runner(Inspected):
         values = without(bound.values, found) if found else bound.values
         bound = compiled.completed(bound._replace(values=values))
         result = self._run(compiled, models, bound, tangents)
-        result = compiled.recorded(result, models, bound)
-        if rule is Rule.VMAP:
-            return result
-        if compiled.parts is None:
-            return with_grads(rule, result, models, options)
-        if rule is Rule.GRAD:
-            return of_parts(models[0], result, compiled.parts)
-        value, tree = result
-        return value, of_parts(models[0], tree, compiled.parts)
+
+        def made(result: Any, models: tuple[ParameterSource, ...]) -> Any:
+            return gradients_of(result, rule, models, options, compiled.parts)
+
+        arrange = self._parameters.arrange
+        has_models = any(isinstance(v, _OF_MODELS) for v in bound.values)
+        if arrange is not None and not tangents and not found and not has_models:
+            general = partial(self._of_models, key, ())
+            direct = compiled.direct_call(models, bound, arrange, self._uses, general, made)
+            if direct is not None:
+                self._transforms[key] = direct
+        return made(compiled.recorded(result, models, bound), models)
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
@@ -353,15 +371,15 @@ class Runner(Inspected):
             program,
             parameters,
             without_records(numbers),
-            pullback_of(program) if transformed is None and self._joins else None,
             {n: exporter(spec) for n, spec in translation.exports.items()},
+            joins=transformed is None and self._joins,
             models=(3 if transformed is not None and transformed.rule.takes_tangents else 2)
             * len(models),
             definitions=self._describer.definition,
         )
         makes = transformed is None and not models and not self._is_derived and not args.types
         maker = self._base if makes and is_made_again(program.type.result, program.typed) else None
-        return Compiled(translation, entry, records_in(numbers), _gradient_reader(program), maker)
+        return Compiled(translation, entry, records_in(numbers), gradient_reader(program), maker)
 
     def _numbers(
         self, translation: Translation, program: Program, transformed: Transformed | None
@@ -458,18 +476,6 @@ def _program(translation: Translation, transformed: Transformed | None) -> Progr
     # Gradients beside Python's own numbers are made whole.
     gradients = transformed.path if translation.numbers.result is None else None
     return Program(module, name, data, gradients=gradients)
-
-
-def _gradient_reader(program: Program) -> Reader | None:
-    """Return the reader of the leaves of the gradient of a model; None for a result that is
-    none."""
-    if program.gradients is None:
-        return None
-    ty = program.type.result
-    for index in program.gradients:
-        assert isinstance(ty, TupleType)
-        ty = ty.fields[index]
-    return leaf_reader((ty,))
 
 
 def _checked(program: Program) -> Report:

@@ -35,14 +35,14 @@ from ...translate.source.residual import Residual
 from ...translate.source.unions import is_data_class
 from ...translate.types.number_places import Numbers
 from ..border.places import Parameter
-from ..compile.derived import derive, pullback_of
+from ..compile.derived import derive
 from ..compile.inspected import Inspected
 from ..compile.program import Program
 from ..entries.entry import Entry
 from ..values.constant import constant_of
 from ..values.representation import Instances, UserData
 from ..values.structure import parts
-from .direct import Call, Direct, Uses, direct_call
+from .direct import Around, Call, Directs, Uses
 from .parameters import signature_of
 from .programs import translated
 from .specialised_of_models import SpecialisedOfModels
@@ -77,7 +77,6 @@ class Specialised(Inspected):
         self._numbers: Final = numbers
         self._joins: Final = joins
         self._transforms: Final[dict[tuple[Rule, Options, tuple[str, ...]], Specialised]] = {}
-        self._direct: Direct | None = None
         self._uses: Final = Uses()
         self._latest: Call = self._general
         """Runs the function: by a direct call, where there is one."""
@@ -90,11 +89,13 @@ class Specialised(Inspected):
         """Run the function; calls like this one are direct from now on, if they can be."""
         values = self._values(args, kwargs)
         result = self._entry(values)
-        around = (self._arrange, _always, self._uses, self._general)
-        direct = direct_call(self._direct, self._entry, values, *around)
-        if direct is not None:
-            self._direct, self._latest = direct, direct.call
+        around = Around(self._arrange, _always, self._uses, self._general)
+        self._latest = self._directs.call_like(values, around) or self._latest
         return result
+
+    @cached_property
+    def _directs(self) -> Directs:
+        return Directs(self._entry)
 
     def _arrange(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         return self._values(args, kwargs)
@@ -134,8 +135,7 @@ class Specialised(Inspected):
     def _entry(self) -> Entry:
         program = self.program
         parameters = tuple(Parameter(p.name, type_of(p), p.span) for p in program.function.params)
-        pullback = pullback_of(program) if self._joins else None
-        return Entry(self.__name__, program, parameters, self._numbers, pullback)
+        return Entry(self.__name__, program, parameters, self._numbers, joins=self._joins)
 
     @property
     def _params(self) -> tuple[Var, ...]:

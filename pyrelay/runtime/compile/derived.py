@@ -113,12 +113,13 @@ def _tuples(params: Sequence[Var], options: Differentiation) -> tuple[Var, Var]:
     return Var("primals", primals, span=span), Var("tangents", tangents, span=span)
 
 
-def pullback_of(program: Program) -> Program | None:
-    """Return the program of a program's value and pullback; None where no parameter, or not the
-    result, can carry a gradient."""
-    wrt = _differentiable(program)
-    if not wrt or not is_differentiable(program.type.result):
-        return None
+def is_joinable(program: Program) -> bool:
+    """Return whether a parameter and the result of a program can carry gradients."""
+    return bool(differentiable(program)) and is_differentiable(program.type.result)
+
+
+def pullback_of(program: Program, wrt: tuple[int, ...]) -> Program:
+    """Return the program of a program's value and of its pullback to the parameters `wrt`."""
     options = Differentiation(wrt, single=False)
     module, name = derive(program.translated, program.entry, Rule.VJP, options)
     return Program(module, name, program.data)
@@ -133,7 +134,7 @@ def gradient_of(program: Program) -> Program:
     span = base.span.derived(f"gradient of {base.name}")
     params = tuple(replace(p) for p in base.params)
     cotangent = Var("cotangent", program.type.result, span=span)
-    options = Differentiation(_differentiable(program), single=False)
+    options = Differentiation(differentiable(program), single=False)
     rule = Transform(Rule.VJP, GlobalVar(entry, span=span), options, span=span)
     pair = Var("pair", span=span)
     pulled = Call(TupleGet(pair, 1, span=span), (cotangent,), span=span)
@@ -158,5 +159,6 @@ def may_run_again(module: Module) -> bool:
     return True
 
 
-def _differentiable(program: Program) -> tuple[int, ...]:
+def differentiable(program: Program) -> tuple[int, ...]:
+    """Return the places of the parameters that can carry gradients."""
     return tuple(i for i, ty in enumerate(program.type.params) if is_differentiable(ty))

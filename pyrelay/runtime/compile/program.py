@@ -310,9 +310,13 @@ class Program:
 
     @cached_property
     def _gives_fresh(self) -> bool:
-        """Whether all results are tensors that operators in the program make; what is registered
-        for an operator may return anything."""
-        return not self.view and gives_fresh(self.simplified.functions[self.entry])
+        """Whether all results are tensors that operators in the program make."""
+        return self.gives_fresh_at(())
+
+    def gives_fresh_at(self, path: tuple[int, ...]) -> bool:
+        """Return whether all results at a path in that of the entry are tensors that operators in
+        the program make; what is registered for an operator may return anything."""
+        return not self.view and gives_fresh(self.simplified.functions[self.entry], path)
 
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""

@@ -44,10 +44,11 @@ from ..border.results import Converter, Exports, Owner, Reference, converter, se
 from ..border.schema import Data, Elements, Maybe, Schema, has_data
 from ..border.stream import as_raised
 from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
+from ..compile.derived import is_joinable
 from ..compile.lowerings import Executable
 from ..values.structure import tensor_ids
 from ..values.values import Cell
-from .autograd_function import Joined
+from .autograd_function import Joined, NodeMaker
 
 if TYPE_CHECKING:
     from ..compile.program import Program
@@ -82,18 +83,19 @@ class Entry:
         program: Program,
         parameters: tuple[Parameter, ...],
         numbers: Numbers,
-        pullback: Program | None = None,
         exports: Exports | None = None,
+        *,
+        joins: bool = False,
         models: int = 0,
         definitions: Definitions | None = None,
     ) -> None:
-        """`numbers` says where in the result numbers go back as Python's own; `models` is the
-        number of leading parameters that are parts of models; `definitions` knows more data types
-        than the program mentions."""
+        """`numbers` says where in the result numbers go back as Python's own; `joins` that calls
+        join torch's graph, if they can; `models` is the number of leading parameters that are parts
+        of models; `definitions` knows more data types than the program mentions."""
         self.name: Final = name
         self.program: Final = program
         self.parameters: Final = parameters
-        self._joined: Final = None if pullback is None else Joined(name, program, pullback)
+        self._joined: Final = Joined(name, program) if joins and is_joinable(program) else None
         self._numbers: Final = numbers
         self._assumptions: Final = program.function.assumptions
         self._exports: Final = exports or {}
@@ -141,7 +143,7 @@ class Entry:
         call = self._call(values)
         host = values if call.convert is None else call.convert(values)
         try:
-            if self._joined is not None and requires_grad(self._beside_models(host)):
+            if self._joined is not None and self.is_joined(host):
                 return self._join(self._joined, call.device, host)
             return unrecorded(self._value, self.program.compiled(call.device), host, call.device)
         finally:
@@ -183,6 +185,17 @@ class Entry:
     def joins(self) -> bool:
         """Whether a call may join torch's graph."""
         return self._joined is not None
+
+    def is_joined(self, host: Sequence[Any]) -> bool:
+        """Return whether a call with host values joins torch's graph."""
+        return self._joined is not None and requires_grad(self._beside_models(host))
+
+    def node_maker(self, device: torch.device, host: Sequence[Any]) -> NodeMaker | None:
+        """Return the function from host values like these to the result, as a node of torch's
+        graph; None where more is to be done than to call the program."""
+        if self._joined is None or self._numbers is not None:
+            return None
+        return self._joined.node_maker(device, host)
 
     @property
     def models(self) -> int:

@@ -19,7 +19,6 @@ from ...text.printer import to_text
 from ..border.autograd import with_tensors
 from ..border.devices import CPU
 from ..border.value_types import TypesOfValues, definitions_in
-from ..compile.derived import pullback_of
 from ..compile.inspected import type_text
 from ..entries.entry import Entry
 from ..entries.open_program import EvalProgram, OpenProgram, RankReader
@@ -161,7 +160,7 @@ def _entry(base: EvalProgram) -> Entry:
         base.program,
         base.parameters,
         base.interface.result,
-        pullback_of(base.program),
+        joins=True,
         models=2,
     )
 

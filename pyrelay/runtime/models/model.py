@@ -26,7 +26,7 @@ from ..values.likeness import Likeness
 from ..values.values import Cell
 from .bound import BoundFunction, Running
 from .commit import Change, storing
-from .model_layout import Blueprint, Home, Leaf, Mode
+from .model_layout import Blueprint, Home, Kind, Leaf, Mode
 from .records import Params
 from .site import Holder as Module
 
@@ -78,9 +78,12 @@ class Model(Module):
         blueprint = self.blueprint
         self._param_slots = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
         self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
+        self._slots = [*self._param_slots, *self._state_slots]
         leaves = (*blueprint.params, *blueprint.state)
         self._made = [module.made[name] for module, name in map(self._place, leaves)]
         self._checked = Likeness()
+        self._kinds: tuple[Kind, Kind] | None = None
+        """Its kinds in eval mode and in train mode, as long as its tensors are alike."""
 
     def _place(self, leaf: Leaf) -> tuple[Module, str]:
         """Return the submodule that holds a value, made if need be, and its name there."""
@@ -141,12 +144,21 @@ class Model(Module):
         """Whether a parameter requires grad."""
         return True in map(_requires_grad, self.flat_params())
 
-    @property
-    def kinds(self) -> tuple[Any, ...]:
-        """Whether each parameter requires grad, and the dtype and device that all have."""
-        params = self.flat_params()
+    def seen(self) -> tuple[Kind, list[torch.Tensor]]:
+        """Return the kind of the model, and its parameters and state in program order. Raises
+        RunError where a script has changed one to what the program was not compiled for."""
+        tensors = [table[name] for table, name in self._slots]
+        if self._kinds is None or not self._checked.holds(tensors):
+            self._check(tensors)
+            self._kinds = self._found_kinds(tensors[: len(self._param_slots)])
+        return self._kinds[self.training], tensors
+
+    def _found_kinds(self, params: list[torch.Tensor]) -> tuple[Kind, Kind]:
         first = (params[0].dtype, params[0].device) if params else ()
-        return (*map(_requires_grad, params), *first)
+        facts = (*map(_requires_grad, params), *first)
+        is_trainable = any(map(_requires_grad, params))
+        kind = partial(self.blueprint.kind, is_trainable=is_trainable)
+        return kind((False, *facts)), kind((True, *facts))
 
     def flat_params(self) -> list[torch.Tensor]:
         """Return the parameters in program order."""
@@ -155,11 +167,11 @@ class Model(Module):
     def params_tree(self) -> tuple[Any, ...]:
         """Return the parameters as the program's nested tuple. Raises RunError where a script has
         changed one to what the program was not compiled for."""
-        params = self.flat_params()
-        tensors = [*params, *[table[name] for table, name in self._state_slots]]
+        tensors = [table[name] for table, name in self._slots]
         if not self._checked.holds(tensors):
             self._check(tensors)
-        return self.blueprint.params_tree(params)
+            self._kinds = None
+        return self.blueprint.params_tree(tensors)
 
     def _check(self, tensors: list[torch.Tensor]) -> None:
         """Stop unless the parameters and the state have the shapes they were made with, and dtypes

@@ -6,7 +6,7 @@ update in them, so that is what goes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, final
 
 import torch
@@ -96,6 +96,18 @@ def host_values(
         commit(change for returned in after for change in returned())
 
     return host, finish
+
+
+def given_back(lent: Iterable[tuple[Model, Sequence[Cell], Cell | None, Any]]) -> None:
+    """Give models what a call has left in the cells that it was lent: those of their state, and
+    that of their parameters, if it has one, with what was in it."""
+    commit(change for each in lent for change in _left(*each))
+
+
+def _left(model: Model, state: Sequence[Cell], cell: Cell | None, lent: Any) -> Iterator[Change]:
+    yield from model.storing_state(state)
+    if cell is not None and cell.value is not lent:  # else it is in the storage of what was lent
+        yield from model.storing_params(tensors(cell.value[0]))
 
 
 def _nothing() -> None:

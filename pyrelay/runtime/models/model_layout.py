@@ -31,6 +31,17 @@ class Home:
         return self.blueprint, self.training, self.frozen
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """The facts about a model that select a direct call: its tree, whether it trains, which of its
+    parameters require grad, and the dtype and device that all have. There is one object for all
+    models of which these are the same."""
+
+    is_trainable: bool
+    """Whether a parameter requires grad."""
+
+
 Mode: TypeAlias = "tuple[Blueprint, bool, frozenset[str]]"
 """The parts of a model that a program depends on: its tree, whether it trains, its frozen
 parameters."""
@@ -80,6 +91,15 @@ class Blueprint:
     def param_names(self) -> tuple[str, ...]:
         """The names of the parameters in program order."""
         return tuple(leaf.name for leaf in self.params)
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[Any, ...], Kind]:
+        return {}
+
+    def kind(self, facts: tuple[Any, ...], *, is_trainable: bool) -> Kind:
+        """Return the kind of the models for which some facts hold."""
+        found = self._kinds.get(facts)
+        return found or self._kinds.setdefault(facts, Kind(is_trainable))
 
     @cached_property
     def stateless_home(self) -> tuple[Home, Home]:

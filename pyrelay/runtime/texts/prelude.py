@@ -30,7 +30,6 @@ from ...translate.source.optimizers import OptimizerGuard
 from ...translate.source.residual import Residual
 from ...translate.source.scope import Guard
 from ..border.places import Parameter
-from ..compile.derived import pullback_of
 from ..compile.program import Program
 from ..entries.entry import Entry
 from ..values.representation import NO_DATA
@@ -126,7 +125,7 @@ def _compiled(function: str, args: Sequence[Any], types: Sequence[Type | None]) 
     parameters = tuple(
         Parameter(v.name, v.ty, v.span) for v in program.function.params if v.ty is not None
     )
-    made = Entry(main.name, program, parameters, None, pullback_of(program))
+    made = Entry(main.name, program, parameters, None, joins=True)
     return _Compiled(made, checker(guards))
 
 

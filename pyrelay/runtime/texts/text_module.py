@@ -42,7 +42,7 @@ from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..calls.compiled import CacheInfo
 from ..calls.describing import may_join
 from ..calls.specialised import Specialised, residual_of, signature_by_names, with_fixed
-from ..compile.derived import derive, pullback_of
+from ..compile.derived import derive
 from ..compile.inspected import Inspected
 from ..compile.program import Program
 from ..entries.entry import Entry
@@ -339,8 +339,7 @@ class ModuleFunction(Inspected):
         parameters = tuple(
             Parameter(p.name, p.ty, p.span) for p in program.function.params if p.ty is not None
         )
-        pullback = pullback_of(program) if self._joins else None
-        return Entry(self.__name__, program, parameters, None, pullback)
+        return Entry(self.__name__, program, parameters, None, joins=self._joins)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs and len(args) == len(self._function.params):
