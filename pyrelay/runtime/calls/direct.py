@@ -155,39 +155,19 @@ class Direct:
         """`compiled` runs the entry in this state; None for calls that join torch's graph. `values`
         are the implicit models and the arguments of one of the calls."""
         self._compiled: Final = compiled
-        self._entry: Final = entry
-        self._device: Final = device
-        self._updated: Final = around.updated
         self._state: Final = _state()
         self._known: Final[dict[tuple[Any, ...], Any]] = {}
-        implicit = entry.models // 2
         explicit = entry.parameters[entry.models :]
-        kinds = (*[(ArgumentKind.MODEL, "")] * implicit, *map(kind_of, explicit))
-        looks = {
-            f"look_v{implicit + n}": entry.look(entry.models + n, device)
-            for n in range(len(explicit))
-        }
+        kinds = (*[(ArgumentKind.MODEL, "")] * (entry.models // 2), *map(kind_of, explicit))
         models = {n: v for n, v in enumerate(values) if kinds[n][0] is ArgumentKind.MODEL}
-        names: dict[str, Any] = _SHARED | {
-            **self._state,
-            **looks,
-            **{name: value for n, m in models.items() for name, value in _of_model(n, m).items()},
-            "arrange": around.arrange,
-            "guards_hold": around.guards_hold,
-            "known": self._known,
-            "uses": around.uses,
-            "general": around.general,
-            "otherwise": around.general,
-            "device": device,
-            "made": around.made,
-            "borrowed": partial(host_values, updated=around.updated),
-        }
-        way, is_finished, may_record = Way.JOINED, False, False
-        names["located"] = lambda error: error  # the node has found the place
+        names: dict[str, Any] = _SHARED | self._state | _of_calls(entry, device, around)
+        names["known"] = self._known
+        for place, model in models.items():
+            names |= _of_model(place, model)
+        way, may_record, finish = Way.JOINED, False, None
         if compiled is not None:
-            finish = entry.finishing(compiled, device)
             has_data = any(kind is ArgumentKind.DATA for kind, _ in kinds)
-            whole = None
+            whole, finish = None, entry.finishing(compiled, device)
             if not models and not has_data:
                 whole = compiled.direct(lambda *args: around.general(args, {}))
             if whole is not None and entry.gives_tensors:
@@ -196,17 +176,16 @@ class Direct:
             way = way if whole is None else Way.WHOLE
             # Of what requires no grad torch records nothing; parameters of models do.
             may_record = bool(models) or not (entry.joins and compiled.requires_no_grad)
-            is_finished = finish is not None
             names |= {"function": compiled.function, "whole": whole, "finish": finish}
             names["located"] = compiled.located
         form = Form(
             kinds,
-            implicit,
+            entry.models // 2,
             tuple(n for n, m in models.items() if m.blueprint.state),
             way,
             entry.joins,
             may_record,
-            is_finished,
+            finish is not None,
             is_guarded=not holds_always(around.guards_hold),
             is_optimized=bool(around.updated),
             is_made=around.made is not None,
@@ -235,6 +214,25 @@ class Direct:
     def leave_to(self, other: Direct) -> None:
         """Leave calls that join torch's graph, or those that do not, to others."""
         self._names["otherwise"] = other.call
+
+
+def _of_calls(entry: Entry, device: torch.device, around: Around) -> dict[str, Any]:
+    """Return what the direct calls of an entry need, by names."""
+    implicit = entry.models // 2
+    places = range(implicit, implicit + len(entry.parameters) - entry.models)
+    looks = {f"look_v{n}": entry.look(n - implicit + entry.models, device) for n in places}
+    return {
+        **looks,
+        "arrange": around.arrange,
+        "guards_hold": around.guards_hold,
+        "uses": around.uses,
+        "general": around.general,
+        "otherwise": around.general,
+        "located": lambda error: error,  # a node has found the place
+        "device": device,
+        "made": around.made,
+        "borrowed": partial(host_values, updated=around.updated),
+    }
 
 
 def _of_model(place: int, model: Model) -> dict[str, Any]:
