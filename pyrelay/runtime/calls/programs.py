@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...diagnostics.diagnostic import CheckError
+from ...ir.expr import Rule, Transform
+from ...ir.traverse import nodes_of
 from ...lazy import LazyModule
 from ...passes.ranks import Ranks, at_ranks
 from ...translate.program.described import Described
@@ -52,6 +54,12 @@ def translated(
         return translate(function, statics, implicit, models, varying, types or {})
     except TranslationError as error:
         raise CheckError(*error.diagnostics, *infer.find_mistakes(error.module)) from None
+
+
+def runs_again(translation: Translation) -> bool:
+    """Return whether parts of a program run twice, which must read the same numbers both times."""
+    nodes = nodes_of(translation.module)
+    return any(isinstance(n, Transform) and n.rule is Rule.CHECKPOINT for n in nodes)
 
 
 def program_of(translation: Translation) -> Program:

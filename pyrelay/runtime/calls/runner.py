@@ -60,7 +60,7 @@ from .models_in_front import (
     without,
 )
 from .parameters import Parameters, signature_of
-from .programs import at, exporter, program_of, shown_at, translated
+from .programs import at, exporter, program_of, runs_again, shown_at, translated
 
 if TYPE_CHECKING:
     from ... import infer
@@ -68,6 +68,10 @@ else:
     infer = LazyModule("pyrelay.infer")
 
 _OF_MODELS: Final = (Model, TensorRecord, Models)
+
+
+class _RunsAgainError(Exception):
+    """Parts of a program would read a captured number twice, which may have changed in between."""
 
 
 @final
@@ -331,7 +335,7 @@ class Runner(Inspected):
         while self._varying:
             try:
                 return self._make(models, args, transformed)
-            except CheckError:  # a number that must be known: a size, a hyper-parameter
+            except (CheckError, _RunsAgainError):  # a number that must be known: a size, say
                 self._keep_known()
         return self._make(models, args, transformed)
 
@@ -354,6 +358,8 @@ class Runner(Inspected):
             why = "its captured values changed" if self._compiled else "this is its first call"
             raise RunError(WouldCompile(self._base.name, why))
         translation = self._translation(models, args)
+        if self._varying and runs_again(translation):
+            raise _RunsAgainError
         given = [_use(m) for m in models]
         if transformed is None:
             check_models(self._base, translation, given)

@@ -237,3 +237,15 @@ def test_a_module_loaded_again_is_seen(tmp_path: Path, monkeypatch: pytest.Monke
     file.write_text("rate = 30.0\n")
     importlib.reload(settings)
     assert by_loaded(1.0).item() == 30.0
+
+
+def test_what_a_checkpoint_computes_again_reads_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slope = relay.grad(relay.checkpoint(by_global))
+    for value in (2.0, 5.0, 7.0):
+        monkeypatch.setitem(globals(), "SCALE", value)
+        assert slope(3.0) == value
+        x = torch.tensor(3.0, requires_grad=True)
+        relay.checkpoint(by_global)(x).backward()
+        assert x.grad == value
