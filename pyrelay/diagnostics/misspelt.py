@@ -17,7 +17,9 @@ def nearest(
     known = list(known)
     swapped = {name[:i] + name[i + 1] + name[i] + name[i + 2 :] for i in range(len(name) - 1)}
     one_edit = [k for k in known if k in swapped]
-    found = one_edit or difflib.get_close_matches(name, known, 1, cutoff)
+    # `int` is not like `Point`.
+    long = [k for k in known if 3 * len(k) >= 2 * len(name) or name.startswith(k)]
+    found = one_edit or difflib.get_close_matches(name, long, 1, cutoff)
     return prefix + found[0] if found else None
 
 

@@ -158,7 +158,8 @@ def _made(text: str, actual: Type, wanted: Type) -> str | None:
         case TensorType(a), TensorType(b, DType() as dtype) if a == b:
             return f"cast the value: `relay.cast({text}, relay.{dtype})`"
         case _ if inner_of(actual) == wanted:
-            return f"return another value where it is None: test `{text} is None` first"
+            test = f"test `{text} is None` first" if text.isidentifier() else "test it first"
+            return f"return another value where it is None: {test}"
         case _:
             return None
 

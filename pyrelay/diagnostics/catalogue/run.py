@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...dataclass import dataclass
 from ..diagnostic import Diagnostic, Label
 from ..source import Span
@@ -118,7 +120,11 @@ class AssumptionBroken:
 
     def diagnostic(self) -> Diagnostic:
         """Return the mistake as data."""
-        same = "use one Dim for both sizes in the annotations to have this reported at the argument"
+        number = re.fullmatch(r"(\w+) == (\d+)", self.needed)
+        way = "use one Dim for both sizes"
+        if number is not None:
+            way = f"write {number[2]} in the place of `{number[1]}`"
+        same = f"{way} in the annotations to have this reported at the argument"
         return Diagnostic(
             code="RL505",
             title="sizes do not fit: " + ", ".join(f"{n} is {v}" for n, v in self.actual),

@@ -127,10 +127,11 @@ def _check_format(ty: Type, spec: str, conversion: str | None) -> None:
     try:
         f"{{{mark}:{spec}}}".format(_example(ty))
     except (TypeError, ValueError):
-        raise Clash(
-            f"{show(ty)} has no format `{spec}`",
-            help="leave the format out, or make one number of it first",
-        ) from None
+        is_number = isinstance(ty, TensorType) and ty.rank == 0
+        way = "leave the format out, or make one number of it first"
+        if is_number and spec.endswith("d"):
+            way = f"make it an integer, `int(x)`, or write `{spec[:-1]}.0f`"
+        raise Clash(f"{show(ty)} has no format `{spec}`", help=way) from None
 
 
 def _format(values: Sequence[Any], template: str) -> str:

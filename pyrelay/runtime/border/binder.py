@@ -171,10 +171,24 @@ class Binder:
         if not hasattr(value, "__dlpack__"):
             is_list = isinstance(value, list | tuple)
             way = _list_help(parameter.name, ty) if is_list else None
+            if isinstance(value, bool | int | float):
+                way = self._number_help(parameter, value, ty)
             if isinstance(value, str) and not ty.shape:
                 way = f"make it a number: float({parameter.name})"
             self.wrong(parameter, value, way)
         return torch.from_dlpack(value)
+
+    def _number_help(self, parameter: Place, value: float, ty: TensorType) -> str:
+        """Return what to write where a number is passed for a tensor with dims."""
+        if self._is_batch(ty.shape[0].name or ""):
+            way = "pass one for each element, or `in_axes=` with None for what all have in common"
+            return f"{way}, such as `in_axes=(0, None)`"
+        numbers = "[" * len(ty.shape) + f"{value}" + "]" * len(ty.shape)
+        return f"make it a tensor: torch.tensor({numbers}, dtype=torch.{ty.dtype})"
+
+    def _is_batch(self, dim: str) -> bool:
+        """Return whether a size is that of the batch of a mapped function."""
+        return dim.startswith("batch") and "relay.vmap" in self.function
 
     def _refuse_masks(self, parameter: Place, array: Any) -> None:
         """Raise RunError for an array with a mask, which a tensor does not have."""
@@ -232,7 +246,7 @@ class Binder:
                 "another model"
                 if place.is_hidden
                 else "pass batches of one size, or `in_axes=` with None for what is no batch"
-                if name.startswith("batch") and "relay.vmap" in self.function
+                if self._is_batch(name)
                 else f"pass sizes that agree, or give the size of `{owner.name}` another name"
                 if place.annotation is not None and owner is not None
                 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import dataclasses
+import random
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -63,7 +64,14 @@ from ..source.residual import Residual
 from ..source.scope import nearest
 from ..source.syntax import arguments_of
 from ..source.unions import is_data_class, is_users_class, may_be_field
-from ..subset.migration_hints import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
+from ..subset.migration_hints import (
+    OF_BUILTINS,
+    OF_CONTAINERS,
+    OF_NAMESPACES,
+    OF_RANDOM,
+    OF_VALUES,
+    STRINGS,
+)
 from ..subset.tables import BUILTINS, CASTS, LIKE, LIST_METHODS, METHODS, SAME
 from .builtin_calls import CALLS, IN_LOOPS
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
@@ -325,6 +333,11 @@ def _refuse_callable(cx: Context, function: Any, name: str, span: Span) -> Expr:
     if builtin is not None and function is getattr(builtins, function.__name__, None):
         return cx.refuse(Unsupported(span, f"`{name}`", builtin))
     instead = "call it outside of compiled code, and pass the result as an argument"
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, str):
+        instead = OF_VALUES.get(function.__name__, STRINGS)
+    elif isinstance(owner, random.Random):
+        instead = OF_RANDOM.get(function.__name__, instead)
     return cx.refuse(CapturedObject(span, name, "Python callable", instead))
 
 

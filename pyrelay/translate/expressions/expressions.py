@@ -174,11 +174,12 @@ def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:
         call = Call(BINARY[type(node.op)], tuple(values), {}, span=cx.span(node))
         return records.arithmetic(cx, node, *values) or call
 
-    name, left, right = SYMBOLS.get(type(node.op), ""), node.left, node.right
-    if static_value(cx, left) is None:
-        return (yield special_use(cx, node, name, (left, right), plain))
-    swapped = (right, left)
-    return (yield special_use(cx, node, reflected(name), swapped, lambda b, a: plain(a, b)))
+    name = SYMBOLS.get(type(node.op), "")
+
+    def of_right(left: ast.expr, right: ast.expr) -> Steps[Expr]:
+        return special_use(cx, node, reflected(name), (left, right), plain, place=1)
+
+    return (yield special_use(cx, node, name, (node.left, node.right), of_right))
 
 
 def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:

@@ -94,12 +94,18 @@ def method_use(
 
 
 def special_use(
-    cx: Context, node: ast.expr, name: str, written: Sequence[ast.expr], plain: Plain
+    cx: Context,
+    node: ast.expr,
+    name: str,
+    written: Sequence[ast.expr],
+    plain: Plain,
+    *,
+    place: int = 0,
 ) -> Steps[Expr]:
-    """Translate an operator of Python as the method `name` of the first operand where that is an
-    instance of a class which has one, else as `plain` does."""
+    """Translate an operator of Python as the method `name` of the operand at a place where that is
+    an instance of a class which has one, else as `plain` does."""
     found = families(cx.program, name, cx.annotations.namespace, CALLED) if name else ()
-    if not found or static_value(cx, written[0]) is not None:
+    if not found or static_value(cx, written[place]) is not None:
         return (yield plain(*written))
     bindings: list[Binding] = []
     operands: list[ast.expr] = []
@@ -109,10 +115,10 @@ def special_use(
         else:
             value = yield cx.expression(operand)
             operands.append(_named(cx, operand, atom(value, "operand", into(bindings))))
-    first, *others = operands
-    method = ast.copy_location(ast.Attribute(first, name, ast.Load()), node)
-    call = ast.copy_location(ast.Call(method, others, []), node)
-    used = yield method_use(cx, call, lambda receiver: plain(receiver, *others))
+    before, after = operands[:place], operands[place + 1 :]
+    method = ast.copy_location(ast.Attribute(operands[place], name, ast.Load()), node)
+    call = ast.copy_location(ast.Call(method, [*before, *after], []), node)
+    used = yield method_use(cx, call, lambda receiver: plain(*before, receiver, *after))
     return let(bindings, (yield plain(*operands)) if used is None else used)
 
 

@@ -13,6 +13,7 @@ _UNIFORM: Final = "random numbers come from a key: `relay.random.uniform(key, (3
 _DATA: Final = "make it outside and mention it as `relay.const(t)`, or pass it as an argument"
 _NUMBERS: Final = "write `relay.tensor([...])`; a tensor made outside is `relay.const(t)`"
 _OPTIMIZERS: Final = "write `opt = relay.optim.adam(lr=1e-3)`, or `sgd`, `adamw`"
+_MEDIAN: Final = "sort it: `relay.sort(x, dim=0).values[(len(x) - 1) // 2]`"
 _UPDATES: Final = "write `relay.update_model_params(model, grads, lr=0.1)`"
 STRINGS: Final = "strings know `==`, `+`, `len` and formats here: do the rest before the call"
 
@@ -31,6 +32,7 @@ OF_VALUES: Final[dict[str, str]] = {
     "grad": _GRADIENTS,
     "item": _VALUES,
     "lower": STRINGS,
+    "median": _MEDIAN,
     "normal_": _NOISE,
     "numpy": _VALUES,
     "parameters": "they are `m.params`; `relay.update_model_params(m, grads, lr=0.1)` steps",
@@ -64,6 +66,16 @@ OF_CONTAINERS: Final[dict[str, str]] = {
 }
 """Methods of lists and dictionaries."""
 
+OF_RANDOM: Final[dict[str, str]] = {
+    "gauss": _NOISE,
+    "normalvariate": _NOISE,
+    "randint": _UNIFORM,
+    "random": _UNIFORM,
+    "randrange": _UNIFORM,
+    "uniform": _UNIFORM,
+}
+"""Functions of Python's module `random`."""
+
 OF_BUILTINS: Final[dict[str, str]] = {
     "dict": _DICTIONARIES,
     "divmod": "write `a // b, a % b`",
@@ -85,6 +97,7 @@ CONTEXTS: Final = {
 _COMPILE: Final = "`@relay` above a function compiles it"
 _LOOP: Final = "write a loop: `for`, or `while`"
 _LAYERS: Final = "layers are operators: `relay.linear(x, out_features=10)` under @relay_model"
+_CELLS: Final = "`rnn_cell`, `gru_cell` and `lstm_cell` are models of `pyrelay.models.recurrent`"
 _JACOBIAN: Final = "write `relay.jacrev(f)(x)`, or `relay.jacfwd(f)(x)`"
 
 OF_NAMESPACES: Final[dict[str, str]] = {
@@ -106,6 +119,9 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "device": _DEVICES,
     "fori_loop": _LOOP,
     "from_numpy": _DATA,
+    "gru_cell": _CELLS,
+    "lstm_cell": _CELLS,
+    "rnn_cell": _CELLS,
     "functional": _LAYERS,
     "functional_call": "write `relay.with_params(f)(params, x)`",
     "jacobian": _JACOBIAN,
@@ -115,6 +131,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "map_fn": "write `[f(x) for x in xs]`",
     "manual_seed": "a seed makes a key, in the script: `relay.random.key(0)`",
     "nn": _LAYERS,
+    "norm": "write `relay.norm(x)`",
     "normal": _NOISE,
     "numpy": "operators have torch's names: `relay.tanh`, `relay.sum`",
     "rand": _UNIFORM,
@@ -124,6 +141,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "randn_like": _NOISE,
     "save": "write `relay.export_model(model).save(path)`",
     "scan": _LOOP,
+    "median": _MEDIAN,
     "t": "write `x.T`",
     "tensor": _NUMBERS,
     "while_loop": _LOOP,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections.abc
 import types as python_types
 import typing
 from typing import Any, Final, final
@@ -83,7 +84,17 @@ def reason(value: Any, origin: Any) -> tuple[str, str | None]:
         return "this collection is not in the language", instead
     if isinstance(value, python_types.UnionType) or origin is typing.Union:
         return "a union is not in the language", "write a function for each of the types"
-    return "it names no type of the language", None
+    return next((why for known, why in _OF_PYTHON if known in (value, origin)), _NO_TYPE)
+
+
+_FUNCTIONS: Final = ("functions have a type of their own", "write `Fn[[Float], Float]`")
+_OF_PYTHON: Final[tuple[tuple[Any, tuple[str, str]], ...]] = (
+    (tuple, ("the types of its fields are missing", "write `tuple[Float, Float]`")),
+    (callable, _FUNCTIONS),
+    (typing.Callable, _FUNCTIONS),
+    (collections.abc.Callable, _FUNCTIONS),
+)
+_NO_TYPE: Final = ("it names no type of the language", None)
 
 
 @final

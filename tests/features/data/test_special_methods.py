@@ -167,3 +167,31 @@ def renamed(shape: Shape, by: Float) -> Shape:
 def test_a_field_is_replaced_in_the_class_that_a_test_has_shown() -> None:
     assert renamed(Circle(1.0), 2.0).radius.item() == 2.0
     assert renamed(Square(1.0), 2.0).side.item() == 2.0
+
+
+def test_a_number_on_the_left_calls_the_method_of_the_right_operand(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @relay
+    def f(v: Vector, by: float, x: Tensor[Float, (3,)]):
+        scaled = by * v
+        return scaled.x, ((by + 1.0) * scaled).y, by * x * by
+
+    x, y, same = f(Vector(1.0, 2.0), 0.5, torch.ones(3))
+    assert (x, y) == (0.5, 1.5)
+    assert torch.equal(same, torch.full((3,), 0.25))
+
+    @relay
+    def in_order(v: Vector) -> Float:
+        def left(x: Float) -> Float:
+            print("left")  # noqa: T201
+            return x
+
+        def right(w: Vector) -> Vector:
+            print("right")  # noqa: T201
+            return w
+
+        return (left(v.x) * right(v)).y
+
+    assert in_order(Vector(3.0, 2.0)) == 6.0
+    assert capsys.readouterr().out == "left\nright\n"
