@@ -15,6 +15,7 @@ from ...ir.op import Op
 from ...ir.traverse import Steps
 from ...operators.host.sizes import dim_size
 from ...operators.primitive.index import index, set_at
+from ...operators.primitive.join import stack
 from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.mentions import value_of
 from ..names.atoms import again, atom
@@ -148,6 +149,11 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Subscript]:
                 entries.append(("new",))
             case ast.Constant(value=value) if value is Ellipsis:
                 entries.append(("ellipsis",))
+            case ast.List(elts=[_, *_] as elements):
+                places = yield cx.expressions(elements)
+                display = Tuple(tuple(places), span=cx.span(part))
+                entries.append(("int", len(indices)))
+                indices.append(Call(stack, (display,), {"dim": 0}, span=cx.span(part)))
             case _:
                 entries.append(("int", len(indices)))
                 indices.append((yield cx.expression(part)))

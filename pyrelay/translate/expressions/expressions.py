@@ -281,7 +281,7 @@ def _item(cx: Context, node: ast.Subscript) -> Steps[Expr]:
     def plain(value: ast.expr, place: ast.expr) -> Steps[Expr]:
         return subscript(cx, ast.copy_location(ast.Subscript(value, place, ast.Load()), node))
 
-    if isinstance(node.slice, ast.Slice | ast.Tuple):
+    if isinstance(node.slice, ast.Slice | ast.Tuple | ast.List):
         return (yield subscript(cx, node))
     operands = (node.value, node.slice)
     return (yield special_use(cx, node, SYMBOLS[ast.Subscript], operands, plain))

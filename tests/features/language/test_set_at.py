@@ -13,7 +13,7 @@ from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.prelude import List
 from tests.python_text import load
 
-N = Dim("N")
+N, K = Dim("N"), Dim("K")
 
 
 @relay
@@ -102,3 +102,21 @@ def test_a_missing_argument_is_told_by_the_plain_signature() -> None:
 
     with pytest.raises(CheckError, match=r"misses its argument `value`"):
         f.check()
+
+
+def test_places_written_out_are_an_index() -> None:
+    @relay
+    def f(x: Tensor[Float, (N, K)], i: int):
+        y = x * 1.0
+        y[[0, i]] = 5.0
+        return x[[0, 2]], x[[i, -1], 1], x[:, [1, 0]], x[[True, False, True]], y
+
+    x = torch.arange(6.0).reshape(3, 2)
+    for found, expected in zip(f(x, 1), f.__wrapped__(x, 1), strict=True):
+        assert torch.equal(found, expected)
+
+    @relay
+    def ends(x: Tensor[Float, (N,)]) -> Float:
+        return (x[[0, -1]] ** 2).sum()
+
+    assert relay.grad(ends)(torch.tensor([1.0, 2.0, 3.0])).tolist() == [2.0, 0.0, 6.0]
