@@ -78,7 +78,7 @@ STAGES: dict[str, Callable[[Program], object]] = {
     "infer": lambda p: p.typed,
     "normal form": lambda p: p.anf,
     "gradient": lambda p: p.derived,
-    "simplify": lambda p: p.simplified,
+    "simplify": lambda p: p.at("simplified"),
     "host": lambda p: p.compiled(CPU),
     "first calls": first_calls,
 }

@@ -12,6 +12,7 @@ from ..disk_cache import DiskCache
 _FOLDERS: Final = {
     "built": "shared objects made of C",
     "regions": "texts of regions in C",
+    "compilers": "versions of C compilers",
     "programs": "programs behind passes",
     "kernels": "texts of Triton kernels",
     "measurements": "what was the fastest way",

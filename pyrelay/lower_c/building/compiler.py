@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Final, final
 
 from ...dataclass import dataclass
+from ...disk_cache import DiskCache
 
 _NAMES: Final = ("cc", "gcc", "clang")
 _TIMEOUT: Final = 300.0
 """Seconds after which a compiler hangs."""
+
+VERSIONS: Final = DiskCache("compilers", limit=1 << 20)
+"""The versions of compilers by their files."""
 
 _SHOWN: Final = 4
 """How many lines of a compiler's complaints a notice shows."""
@@ -71,17 +75,36 @@ def _find(chosen: str | None) -> Compiler:
     reasons: list[str] = []
     for command in _candidates(chosen):
         try:
-            done = _run([*command, "--version"], None)
+            version = _version(command)
         except (OSError, subprocess.SubprocessError) as error:
             reasons.append(f"`{shlex.join(command)}` does not run: {error}")
             continue
-        if done.returncode == 0:
-            return Compiler(command, done.stdout.strip())
+        if version is not None:
+            return Compiler(command, version)
         reasons.append(f"`{shlex.join(command)} --version` fails")
     if chosen:
         raise CannotBuild(f"CC={chosen}: {reasons[0] if reasons else 'there is no such program'}")
     none = "there is no C compiler: install gcc or clang, or run `pip install ziglang`"
     raise CannotBuild("; ".join([none, *reasons]))
+
+
+def _version(command: Sequence[str]) -> str | None:
+    """Return the version that a compiler prints, None if it fails; as another process has seen it
+    if its file is the same, since to start it takes as long as to compile little. A command of
+    several words may start another program, and is asked each time."""
+    path = Path(command[0]).resolve()
+    facts = path.stat() if len(command) == 1 and path.exists() else None
+    key = None if facts is None else f"{path} {facts.st_size} {facts.st_mtime_ns}"
+    found = None if key is None else VERSIONS.find(key)
+    if found is not None:
+        return found.decode()
+    done = _run([*command, "--version"], None)
+    if done.returncode != 0:
+        return None
+    version = done.stdout.strip()
+    if key is not None:
+        VERSIONS.keep(key, version.encode())
+    return version
 
 
 def _candidates(chosen: str | None) -> Iterator[tuple[str, ...]]:

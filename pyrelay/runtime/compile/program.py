@@ -301,29 +301,28 @@ class Program:
     def as_torch(self, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls torch."""
         data = self.data.representations
-        fresh = self._gives_fresh
+        fresh = self.gives_fresh()
         module, entry = self.simplified, self.entry
         is_bare = fresh and flavours.is_closed(module, entry)
         return compile_module(
             module, entry, device, data, self.view, gives_fresh=fresh, is_bare=is_bare
         )
 
-    @cached_property
-    def _gives_fresh(self) -> bool:
-        """Whether all results are tensors that operators in the program make."""
-        return self.gives_fresh_at(())
-
-    def gives_fresh_at(self, path: tuple[int, ...]) -> bool:
+    def gives_fresh(self, path: tuple[int, ...] = (), backend: Backend | None = None) -> bool:
         """Return whether all results at a path in that of the entry are tensors that operators in
-        the program make; what is registered for an operator may return anything."""
-        return not self.view and gives_fresh(self.simplified.functions[self.entry], path)
+        the program make, where a backend runs it, or torch; what is registered for an operator may
+        return anything."""
+        if self.view:
+            return False
+        module = self.simplified if backend is None else self._behind(backend, "simplified")
+        return gives_fresh(module.functions[self.entry], path)
 
     def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
         """Return the program as host code that calls the kernels of a backend."""
         module = self.launched(backend)
         kernels = Kernels(backend, module, device, self._identity(backend))
         data = self.data.representations
-        fresh = self._gives_fresh
+        fresh = self.gives_fresh((), backend)
         return compile_module(module, self.entry, device, data, instead=kernels, gives_fresh=fresh)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ...diagnostics.catalogue.run import RunsOnce
 from ...diagnostics.diagnostic import RunError
 from ...ir.types import TensorType, TupleType, Type, is_float
+from ...kernels.backend import Backend
 from ..border.autograd import Node, Tree, as_typed, call_joined, joined_directly, tensors
 from ..border.fast_flatten import paths
 from ..compile.derived import differentiable, gradient_of, may_run_again, pullback_of
@@ -73,7 +74,9 @@ class Joined:
         compiled = pullback.compiled(device)
         if not isinstance(compiled, CompiledProgram) or compiled.is_dispatched:
             return None
-        if not pullback.gives_fresh_at((0,)):
+        lowering = pullback.lowering
+        backend = lowering if isinstance(lowering, Backend) else None
+        if not pullback.gives_fresh((0,), backend):
             return None
         read = [path for i in self._differentiable for path in paths(types[i], f"v[{i}]")]
         cotangents = [

@@ -324,3 +324,25 @@ def test_the_processor_has_vectors_of_a_width_that_compilers_know() -> None:
     assert cpu().vector_bytes in (16, 32, 64)
     assert Cpu("x86_64", "", frozenset({"avx2", "fma"})).vector_bytes == 32
     assert Cpu("aarch64", "", frozenset({"asimd"})).flags == ("-mcpu=native",)
+
+
+def test_a_compiler_is_asked_for_its_version_once(tools: Path) -> None:
+    path = program(tools / "cc")
+    path.write_text(f"#!/bin/sh\necho asked >> {tools}/log\necho cc 1.0\n")
+    for _ in range(2):
+        assert find_compiler().version == "cc 1.0"
+        compiler._find.cache_clear()  # another process
+    assert (tools / "log").read_text() == "asked\n"
+    path.write_text(f"#!/bin/sh\necho asked >> {tools}/log\necho cc 1.0.1\n")
+    assert find_compiler().version == "cc 1.0.1"
+
+
+def test_a_command_of_several_words_is_asked_each_time(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = program(tools / "launcher")
+    monkeypatch.setenv("CC", f"{path} cc")
+    for version in ("1.0", "2.0"):
+        path.write_text(f"#!/bin/sh\necho cc {version}\n")
+        assert find_compiler().version == f"cc {version}"
+        compiler._find.cache_clear()
