@@ -17,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 
 import torch
@@ -44,12 +45,13 @@ def growth_of(make: Callable[[], Callable[[], object]]) -> int:
     """Return how many bytes the process grows by from before some work is prepared to the peak of
     the work, which it has done before. `make` prepares it."""
     _repeat(make())
+    options = copy_context()  # a thread begins without those of its maker
     with ThreadPoolExecutor(1) as thread:
         thread.submit(int).result()  # the thread begins
         before = _resident("VmRSS")
-        work = thread.submit(make).result()
+        work = thread.submit(options.run, make).result()
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        thread.submit(_repeat, work).result()
+        thread.submit(options.run, _repeat, work).result()
     return _resident("VmHWM") - before
 
 

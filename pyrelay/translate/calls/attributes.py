@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from typing import Any
 
 from ...diagnostics.catalogue.captures import CapturedObject
@@ -17,10 +18,11 @@ from ...ir.types import DType, TensorType, bool_, int64
 from ...operators.host.stream import next_element
 from ..names.static import static_value
 from ..program.context import Context, in_turn
+from ..program.signature import Signature
 from ..program.streams import stream_of
-from ..source.definition import meaning
+from ..source.definition import Definition, meaning
 from ..source.flow import reads
-from ..source.optimizers import MAKERS, OptimizerUse, is_optimizer
+from ..source.optimizers import MAKERS, STAND_IN, OptimizerUse, is_optimizer
 from ..source.scope import is_data, nearest
 
 
@@ -156,3 +158,18 @@ def static_argument(cx: Context, node: ast.expr, what: str, wanted: str) -> Any:
         cx.program.report(NotStatic(cx.span(node), what, wanted))
         return None
     return known.value
+
+
+def static_arguments(
+    cx: Context, bound: Mapping[str, ast.expr], definition: Definition, signature: Signature
+) -> dict[str, Any]:
+    """Return the static arguments of a call that are written."""
+    found: dict[str, Any] = {}
+    for parameter in signature.statics:
+        if parameter.name in bound and parameter.static is OptimizerUse:
+            found[parameter.name] = optimizer_named(cx, bound[parameter.name]) or STAND_IN
+        elif parameter.name in bound:
+            what = f"`{parameter.name}` of `{definition.name}`"
+            wanted = static_values(cx, bound[parameter.name])
+            found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
+    return found

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
@@ -24,11 +23,10 @@ from ..program.environment import Bound, LocalFunction
 from ..program.models import ModelInstance
 from ..program.signature import Signature
 from ..source.definition import Definition, DerivedFunction, Implicit, bottom
-from ..source.optimizers import STAND_IN, OptimizerUse
 from ..source.residual import Residual
 from ..source.scope import MISSING
 from .arguments import Callee, Slot, argument_values, bind_arguments, in_order
-from .attributes import optimizer_named, static_argument, static_values
+from .attributes import static_arguments
 from .library import library_callee, library_reference
 from .mentions import implicit_values, mention, omitted, supplying
 from .passed_models import passed_operands
@@ -160,21 +158,6 @@ def _apply(
     return in_order(written, list(values), call)
 
 
-def static_arguments(
-    cx: Context, bound: Mapping[str, ast.expr], definition: Definition, signature: Signature
-) -> dict[str, Any]:
-    """Return the static arguments of a call that are written."""
-    found: dict[str, Any] = {}
-    for parameter in signature.statics:
-        if parameter.name in bound and parameter.static is OptimizerUse:
-            found[parameter.name] = optimizer_named(cx, bound[parameter.name]) or STAND_IN
-        elif parameter.name in bound:
-            what = f"`{parameter.name}` of `{definition.name}`"
-            wanted = static_values(cx, bound[parameter.name])
-            found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
-    return found
-
-
 def explicit_parts(cx: Context, name: str, model: ModelInstance, span: Span) -> ModelParts:
     """Return the parts of an explicit model: the parameters read from its cell, and its state."""
     params = field_of(RefRead(model_field(cx, name, 0, span), span=span), 0, span)
@@ -275,18 +258,21 @@ def with_defaults(cx: Context, node: ast.expr, function: Expr, wanted: Type | No
     arguments than that, it is called with its defaults for the rest."""
     if not isinstance(wanted, FnType):
         return function
-    return shortened(cx, node, function, len(wanted.params))
+    return shortened(cx, node, function, range(len(wanted.params)))
 
 
-def shortened(cx: Context, node: ast.expr, function: Expr, count: int) -> Expr:
-    """Return a function of `count` parameters that calls one with its defaults for the rest; the
-    function itself where they have none."""
-    defaults = defaults_after(cx, node, count)
-    if not defaults:
+def shortened(cx: Context, node: ast.expr, function: Expr, kept: Sequence[int]) -> Expr:
+    """Return a function of the parameters at some places that calls one with its defaults for the
+    rest; the function itself where they have none."""
+    names = parameter_names(cx, node) or ()
+    rest = {n for place, n in enumerate(names) if place not in kept}
+    defaults = defaults_of(cx, node) if rest else {}
+    if not rest or not rest <= defaults.keys() or any(place >= len(names) for place in kept):
         return function
     span = cx.span(node)
-    params = tuple(Var(n, span=span) for n in (parameter_names(cx, node) or ())[:count])
-    return Function(params, Call(function, (*params, *defaults), span=span), span=span)
+    params = {names[place]: Var(names[place], span=span) for place in kept}
+    args = tuple(params[n] if n in params else defaults[n] for n in names)
+    return Function(tuple(params.values()), Call(function, args, span=span), span=span)
 
 
 def library_call(cx: Context, node: ast.Call, value: LibraryValue) -> Steps[Expr]:

@@ -41,6 +41,7 @@ from ..source.optimizers import Recipe
 from ..source.residual import Residual
 from ..source.scope import MISSING, is_data, is_frozen
 from ..source.unions import is_data_class
+from .attributes import static_arguments
 from .library import library_mention
 from .passed_models import passed_operands
 from .residual_calls import residual_mention
@@ -130,7 +131,7 @@ def mention(
     passed: Mapping[str, ast.expr] = MappingProxyType({}),
 ) -> Expr:
     """Return a relay function or a model as a value. `passed` are the arguments for its parameters,
-    where they are known; they determine the models."""
+    where they are known; they determine the models and the static parameters."""
     derived: list[DerivedFunction] = []
     while isinstance(function, DerivedFunction):
         derived.append(function)
@@ -208,7 +209,8 @@ def _definition(
     cx: Context, definition: Definition, span: Span, passed: Mapping[str, ast.expr]
 ) -> Expr:
     signature = cx.program.signature(definition)
-    name, hidden = passed_operands(cx, definition, span, passed)
+    given = static_arguments(cx, passed, definition, signature)
+    name, hidden = passed_operands(cx, definition, span, passed, given)
     callee = GlobalVar(name, span=span)
     if not hidden and not signature.implicit:
         return callee

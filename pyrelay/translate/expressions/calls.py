@@ -35,26 +35,24 @@ from ..blocks.list_append import grown_value, hold_stored
 from ..calls.attributes import static_values
 from ..calls.construction import construct_call
 from ..calls.functions import (
-    defaults_after,
     definition_call,
     derived_call,
     library_call,
-    local_call,
     model_call,
 )
 from ..calls.mentions import refuse_value
 from ..calls.residual_calls import residual_call
-from ..calls.user_rules import applied_rules, policy_call
+from ..calls.user_rules import policy_call
 from ..data.data_class import refusal
 from ..data.methods import SYMBOLS
 from ..lists.list_changes import refuse_change
 from ..lists.list_methods import list_method
 from ..lists.tensor_displays import tensor
 from ..models import creation, model_calls, records, updates
-from ..models.gradients import RULES, gradient_call, operands
+from ..models.gradients import RULES, gradient_call
 from ..models.listed_models import with_names
 from ..names.declared_types import declared_type
-from ..names.static import called_meaning, static_meaning, static_value
+from ..names.static import static_meaning, static_value
 from ..program.context import Context
 from ..program.environment import Bound, Static
 from ..source.definition import Definition, DerivedFunction, meaning
@@ -74,6 +72,7 @@ from ..subset.migration_hints import (
 )
 from ..subset.tables import BUILTINS, CASTS, LIKE, LIST_METHODS, METHODS, SAME
 from .builtin_calls import CALLS, IN_LOOPS
+from .function_calls import function_call
 from .method_calls import Otherwise, method_use, no_method, replace_call, special_use
 from .operators import operator_call
 
@@ -102,67 +101,14 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
         assert isinstance(node.func, ast.Name)
         return (yield model_call(cx, node, node.func.id, entry.model))
     if not isinstance(entry, Bound) or entry.function is not None or node.keywords:
-        return (yield _function_call(cx, node, entry if isinstance(entry, Bound) else None))
+        return (yield function_call(cx, node, entry if isinstance(entry, Bound) else None))
 
     def plain(function: ast.expr, *args: ast.expr) -> Steps[Expr]:
         made = ast.copy_location(ast.Call(function, [*args], []), node)
-        return _function_call(cx, made, entry)
+        return function_call(cx, made, entry)
 
     written = (node.func, *node.args)
     return (yield special_use(cx, node, SYMBOLS[ast.Call], written, plain))
-
-
-def _function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Expr]:
-    ruled = applied_rules(cx, node)
-    if ruled is not None:
-        return (yield ruled)
-    callee = yield _callee(cx, node)
-    if entry is not None and entry.function is not None:
-        return (yield local_call(cx, node, callee, entry.function))
-    if node.keywords:
-        instead = "pass arguments by position: the names of its parameters are not known"
-        cx.program.report(
-            Unsupported(
-                cx.span(node.keywords[0]), "a keyword argument of a function value", instead
-            )
-        )
-    args = yield operands(cx, _differentiated(cx, node.func) or node.func, node.args)
-    return Call(callee, (*args, *_left_out(cx, node)), span=cx.span(node))
-
-
-def _left_out(cx: Context, node: ast.Call) -> tuple[Expr, ...]:
-    """Return the defaults of the arguments that a call of `relay.grad(f)`, or of another transform
-    that takes the arguments of `f`, leaves out."""
-    made, given = node.func, len(node.args)
-    intrinsic = called_meaning(cx, made)
-    if not isinstance(made, ast.Call) or not isinstance(intrinsic, Intrinsic) or not made.args:
-        return ()
-    if intrinsic is Intrinsic.WITH_PARAMS:
-        return defaults_after(cx, made.args[0], given - 1)
-    rule = RULES.get(intrinsic)
-    is_policy = intrinsic in (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST)
-    takes_others = rule is None or rule is Rule.VMAP or rule.takes_tangents
-    if takes_others and not is_policy:
-        return ()
-    return defaults_after(cx, made.args[0], given)
-
-
-def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
-    """Return the function that a transform such as `relay.grad(f)` takes; None for any other
-    call."""
-    intrinsic = called_meaning(cx, node)
-    if not isinstance(node, ast.Call) or intrinsic not in RULES or not node.args:
-        return None
-    return node.args[0]
-
-
-def _callee(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate the callee; a transform of a function sees the arguments, too."""
-    made = node.func
-    intrinsic = called_meaning(cx, made)
-    if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:
-        return (yield gradient_call(cx, made, intrinsic, node.args))
-    return (yield cx.expression(made))
 
 
 def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from ...diagnostics.catalogue.language import Unsupported
@@ -37,6 +38,7 @@ from ..calls.functions import (
 )
 from ..calls.mentions import mention, supplying
 from ..calls.passed_models import known_of, model_named
+from ..calls.transformed import taken_by
 from ..names.static import static_meaning, static_value
 from ..program.context import Context, ModelParts
 from ..source.definition import Definition, DerivedFunction
@@ -74,10 +76,15 @@ _ALONG: Final = (*_OF_MODEL[:3], Slot("v", required=True), _OF_MODEL[3])
 
 
 def gradient_call(
-    cx: Context, node: ast.Call, intrinsic: Intrinsic, given: Sequence[ast.expr] = ()
+    cx: Context,
+    node: ast.Call,
+    intrinsic: Intrinsic,
+    given: Sequence[ast.expr | None] = (),
+    statics: Mapping[str, ast.expr] = MappingProxyType({}),
 ) -> Steps[Expr]:
     """Translate `relay.grad(f, wrt=...)` or `relay.grad(model, f, args)`. The first is called with
-    the arguments `given`, where it is called at once: `relay.grad(f)(x)`."""
+    the arguments `given`, and the static ones by name, where it is called at once:
+    `relay.grad(f)(x)`. None stands for an argument that is left out."""
     rule = RULES[intrinsic]
     is_vmap = rule is Rule.VMAP
     if node.args and not is_vmap and _names_models(cx, node.args[0]):
@@ -88,11 +95,11 @@ def gradient_call(
     if bound is None:
         return placeholder(cx.span(node))
     if is_vmap:
-        function = yield _function(cx, bound["f"], given)
-        function, own = _without_defaults(cx, bound["f"], function, given)
+        function = yield _function(cx, bound["f"], given, statics)
+        function, kept = _without_defaults(cx, bound["f"], function, given)
         options = axes.batching(cx, bound)
-        if own is not None and isinstance(options.in_axes, tuple):
-            options = replace(options, in_axes=options.in_axes[:own])
+        if kept and isinstance(options.in_axes, tuple) and kept[-1] < len(options.in_axes):
+            options = options.keeping(kept)
         return Transform(rule, function, options, span=cx.span(node))
     if len(node.args) > 1 and static_value(cx, node.args[1]) is None:
         what = f"an argument of the function in `relay.{rule.value}`"
@@ -102,14 +109,19 @@ def gradient_call(
         # The arguments come as one tuple.
         first = given[0] if given else None
         given = first.elts if isinstance(first, ast.Tuple | ast.List) else ()
-    function = yield _function(cx, bound["f"], given)
+    function = yield _function(cx, bound["f"], given, statics)
     if rule.takes_tangents:
         function, _ = _without_defaults(cx, bound["f"], function, given)
     options = Differentiation(*_wrt(cx, bound), _flag(cx, bound.get("has_aux")))
     return Transform(rule, function, options, span=cx.span(node))
 
 
-def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[Expr]:
+def _function(
+    cx: Context,
+    node: ast.expr,
+    given: Sequence[ast.expr | None],
+    statics: Mapping[str, ast.expr],
+) -> Steps[Expr]:
     """Translate a function that is differentiated, and called with the arguments `given`."""
     found = static_meaning(cx, node)
     definition = found.definition if isinstance(found, DerivedFunction) else found
@@ -117,19 +129,20 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
         definition, Definition
     ):
         return _function_value(cx, (yield cx.expression(node)))
-    return mention(cx, found, cx.span(node), by_name(cx, definition, given))
+    return mention(cx, found, cx.span(node), {**by_name(cx, definition, given), **statics})
 
 
 def _without_defaults(
-    cx: Context, node: ast.expr, function: Expr, given: Sequence[ast.expr]
-) -> tuple[Expr, int | None]:
-    """Return a function of the parameters that get the arguments `given`, and how many these are,
-    where the others have defaults; else the function and None. What has a default is the same for
+    cx: Context, node: ast.expr, function: Expr, given: Sequence[ast.expr | None]
+) -> tuple[Expr, Sequence[int]]:
+    """Return a function of the parameters that get the arguments `given`, and their places, where
+    the others have defaults; else the function and no places. What has a default is the same for
     all elements of a batch, and is not moved in the direction of a derivative."""
-    if not given or any(isinstance(g, ast.Starred) for g in given):
-        return function, None
-    short = shortened(cx, node, function, len(given))
-    return short, None if short is function else len(given)
+    if any(isinstance(g, ast.Starred) for g in given):
+        return function, ()
+    kept = [place for place, g in enumerate(given) if g is not None]
+    short = shortened(cx, node, function, kept) if kept else function
+    return short, () if short is function else kept
 
 
 def _function_value(cx: Context, function: Expr) -> Expr:
@@ -188,6 +201,8 @@ def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | Non
     if node is None or wanted is None:
         return (0,) if _is_pure(cx, bound["f"]) else None, True
     names = parameter_names(cx, bound["f"])
+    if names is None and (taken := taken_by(cx, bound["f"])) is not None:
+        names = taken.names
     items = wanted if isinstance(wanted, tuple) else (wanted,)
     found: list[int] = []
     for item in items:

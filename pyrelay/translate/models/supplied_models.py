@@ -31,10 +31,14 @@ from ..source.flow import Nested, reads
 T = TypeVar("T")
 
 
-def by_name(cx: Context, definition: Definition, given: Sequence[ast.expr]) -> dict[str, ast.expr]:
-    """Return arguments that are written by position by the names of a function's parameters."""
+def by_name(
+    cx: Context, definition: Definition, given: Sequence[ast.expr | None]
+) -> dict[str, ast.expr]:
+    """Return arguments by the names of a function's parameters, in whose order they are; None
+    stands for one that is left out."""
     values = cx.program.signature(definition).values
-    return {p.name: node for p, node in zip(values, given, strict=False)}
+    pairs = zip(values, given, strict=False)
+    return {p.name: node for p, node in pairs if node is not None}
 
 
 @final

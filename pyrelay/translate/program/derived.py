@@ -12,6 +12,7 @@ from ...ir.derived_types.differentiable import is_differentiable
 from ...ir.dims import Dim
 from ...ir.expr import Batching
 from ...ir.names import Names
+from ...ir.transforms import Axes
 from ...ir.types import TupleType, TypeVar, dim_names
 from ..source.definition import Definition, DerivedFunction
 from ..types.number_places import gradient_of, together
@@ -50,7 +51,29 @@ def without(
     base = mentioned.base
     if isinstance(base, DerivedFunction):
         base = without(base, signature, names)
-    return replace(mentioned, base=base, options=mentioned.options.keeping(kept))
+    options = mentioned.options
+    if isinstance(options, Batching):
+        axes = _axes_without(options.in_axes, mentioned.base, signature, names)
+        return replace(mentioned, base=base, options=replace(options, in_axes=axes))
+    return replace(mentioned, base=base, options=options.keeping(kept))
+
+
+def _axes_without(
+    axes: Axes, of: Definition | DerivedFunction, signature: Signature, names: Container[str]
+) -> Axes:
+    """Return the axes of the parameters of a function but for those of these names, which are in
+    the first tuple where it is one of tuples. Axes that do not fit are left to inference."""
+    while isinstance(of, DerivedFunction) and not of.rule.takes_tangents:
+        of = of.base
+    if not isinstance(axes, tuple) or not axes:
+        return axes
+    if isinstance(of, DerivedFunction):
+        primals, *rest = axes
+        return (_axes_without(primals, of.base, signature, names), *rest)
+    own = signature.explicit
+    if len(own) != len(axes):
+        return axes
+    return tuple(a for p, a in zip(own, axes, strict=True) if p.name not in names)
 
 
 def _of_batches(options: Batching, base: Signature, adts: Mapping[str, AdtDef]) -> Signature:

@@ -138,6 +138,17 @@ def test_a_type_parameter_may_be_that_of_an_element_and_of_what_is_not_mapped() 
     torch.testing.assert_close(found, (V.expand(3), XS))
 
 
+def test_axes_name_the_functions_in_the_arguments_of_forward_mode() -> None:
+    axes = ((None, 0), 0)
+    pushed = relay.vmap(relay.jvp(times, wrt="x"), in_axes=axes)
+    torch.testing.assert_close(pushed((square, XS), (XS,)), (XS**3, 3 * XS**3))
+    product = relay.vmap(relay.hvp(times, wrt="x"), in_axes=((None, 0), None))
+    torch.testing.assert_close(product((square, XS), (V,)), 6 * XS * V)
+    twice = relay.vmap(pushed, in_axes=((None, 0), None))
+    found = twice((square, torch.stack([XS, 2 * XS])), (V.expand(3),))
+    torch.testing.assert_close(found[1], torch.stack([3 * XS**2 * V, 12 * XS**2 * V]))
+
+
 def test_a_gradient_of_a_polymorphic_function_is_mapped() -> None:
     slope = relay.grad(applied, wrt="x")
     torch.testing.assert_close(relay.vmap(slope, in_axes=(None, 0))(square, XS), 2 * XS)

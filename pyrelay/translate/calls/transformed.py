@@ -1,0 +1,85 @@
+"""The parameters of what a transform makes of a function: `relay.grad(f)` takes those of `f`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Final, final
+
+from ...dataclass import dataclass
+from ...ir.expr import Expr
+from ...ir.intrinsics import Intrinsic
+from ..names.static import called_meaning, static_meaning
+from ..program.context import Context
+from ..source.definition import Definition, DerivedFunction, bottom
+from .arguments import Callee, Slot
+from .functions import defaults_of, parameter_names
+
+_TUPLES: Final = (Intrinsic.JVP, Intrinsic.HVP)
+"""What they make takes two tuples."""
+
+_ALIKE: Final = (
+    Intrinsic.GRAD,
+    Intrinsic.VALUE_AND_GRAD,
+    Intrinsic.VJP,
+    Intrinsic.VMAP,
+    Intrinsic.HESSIAN,
+    Intrinsic.JACFWD,
+    Intrinsic.JACREV,
+    Intrinsic.LINEARIZE,
+)
+"""What they make takes the arguments of the function."""
+
+_POLICIES: Final = (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST)
+"""What they make is the function, with the static arguments that it has."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The parameters by name, in order, the defaults of some, and static ones beside them."""
+
+    names: tuple[str, ...]
+    defaults: Mapping[str, Expr]
+    statics: tuple[str, ...] = ()
+
+    def callee(self, node: ast.expr) -> Callee:
+        """Return the function, written as `node`, as one that arguments are matched with."""
+        slots = [Slot(n, n not in self.defaults) for n in self.names]
+        slots += [Slot(n, required=False, keyword_only=True) for n in self.statics]
+        text = ast.unparse(node)
+        return Callee(text, tuple(slots), f"{text}({', '.join((*self.names, *self.statics))})")
+
+
+def taken_by(cx: Context, node: ast.expr) -> Taken | None:
+    """Return the parameters of what a call such as `relay.grad(f)` makes; None for other calls, and
+    where those of `f` are not known."""
+    layers: list[Intrinsic] = []
+    while isinstance(node, ast.Call):
+        intrinsic = called_meaning(cx, node)
+        if intrinsic not in (*_TUPLES, *_ALIKE, *_POLICIES, Intrinsic.WITH_PARAMS) or not node.args:
+            return None
+        layers.append(intrinsic)
+        node = node.args[0]
+    names = parameter_names(cx, node) if layers else None
+    if names is None:
+        return None
+    is_direct = len(layers) == 1
+    defaults = defaults_of(cx, node) if is_direct or Intrinsic.VMAP not in layers else {}
+    found = Taken(names, defaults, _statics(cx, node) if is_direct else ())
+    for layer in reversed(layers):
+        if layer in _TUPLES:
+            found = Taken(("primals", "tangents"), {}, found.statics)
+        elif layer is Intrinsic.WITH_PARAMS:
+            found = Taken(("params", *found.names), found.defaults)
+        elif layer in _POLICIES:
+            found = Taken(found.names, found.defaults)
+    return found
+
+
+def _statics(cx: Context, node: ast.expr) -> tuple[str, ...]:
+    """Return the static parameters of a relay function."""
+    found = static_meaning(cx, node)
+    if not isinstance(found, Definition | DerivedFunction):
+        return ()
+    return tuple(p.name for p in cx.program.signature(bottom(found)).statics)
