@@ -68,7 +68,7 @@ def call_joined(
     """Return the value of a program as part of torch's graph.
 
     `run` returns the value and its pullback; the pullback's result has one cotangent for each of
-    the `inputs` that `moved` says, left to right. `again` does what the pullback does, as part of
+    the `inputs` that `moved` marks, left to right. `again` does what the pullback does, as part of
     torch's graph. Only inputs that require grad get a cotangent.
     """
     shape: list[Tree] = []
