@@ -27,11 +27,10 @@ _ALIKE: Final = (
     Intrinsic.JACFWD,
     Intrinsic.JACREV,
     Intrinsic.LINEARIZE,
+    Intrinsic.CHECKPOINT,
+    Intrinsic.AUTOCAST,
 )
 """What they make takes the arguments of the function."""
-
-_POLICIES: Final = (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST)
-"""What they make is the function, with the static arguments that it has."""
 
 
 @final
@@ -57,7 +56,7 @@ def taken_by(cx: Context, node: ast.expr) -> Taken | None:
     layers: list[Intrinsic] = []
     while isinstance(node, ast.Call):
         intrinsic = called_meaning(cx, node)
-        if intrinsic not in (*_TUPLES, *_ALIKE, *_POLICIES, Intrinsic.WITH_PARAMS) or not node.args:
+        if intrinsic not in (*_TUPLES, *_ALIKE, Intrinsic.WITH_PARAMS) or not node.args:
             return None
         layers.append(intrinsic)
         node = node.args[0]
@@ -72,8 +71,6 @@ def taken_by(cx: Context, node: ast.expr) -> Taken | None:
             found = Taken(("primals", "tangents"), {}, found.statics)
         elif layer is Intrinsic.WITH_PARAMS:
             found = Taken(("params", *found.names), found.defaults)
-        elif layer in _POLICIES:
-            found = Taken(found.names, found.defaults)
     return found
 
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from ...diagnostics.catalogue.derivatives import RuleNeedsModels
@@ -18,10 +20,18 @@ from ...ir.traverse import Steps
 from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context
 from ..program.instances import function_operands
-from ..source.definition import DEFAULT_POLICY, POLICIES, Definition, UserRules, policy_names
+from ..source.definition import (
+    DEFAULT_POLICY,
+    POLICIES,
+    Definition,
+    DerivedFunction,
+    UserRules,
+    policy_names,
+)
 from ..source.residual import Residual
 from ..source.syntax import arguments_of
 from .arguments import Callee, Slot, bind_arguments
+from .mentions import mention
 from .residual_calls import residual_mention
 
 _RULES: Final = {
@@ -58,8 +68,14 @@ def _applied(cx: Context, node: ast.Call, rules: ast.Call, intrinsic: Intrinsic)
     return Transform(rule, function, options, rules=tuple(functions), span=cx.span(node))
 
 
-def policy_call(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
-    """Translate `relay.checkpoint(f, policy=...)` or `relay.autocast(f, policy=...)`."""
+def policy_call(
+    cx: Context,
+    node: ast.Call,
+    rule: Rule,
+    statics: Mapping[str, ast.expr] = MappingProxyType({}),
+) -> Steps[Expr]:
+    """Translate `relay.checkpoint(f, policy=...)` or `relay.autocast(f, policy=...)`, which is
+    called with the static arguments, where it is called at once."""
     span = cx.span(node)
     slots = (Slot("f", required=True), Slot("policy", required=False))
     default = DEFAULT_POLICY[rule]
@@ -75,7 +91,11 @@ def policy_call(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
         what, why = f"`policy` of `{rule.value}`", f"it is {POLICIES[rule]}"
         cx.program.report(BadValue(cx.span(bound["policy"]), what, why))
         return placeholder(span)
-    function = yield cx.expression(bound["f"])
+    found = static_meaning(cx, bound["f"])
+    if statics and isinstance(found, Definition | DerivedFunction):
+        function = mention(cx, found, cx.span(bound["f"]), statics)
+    else:
+        function = yield cx.expression(bound["f"])
     return Transform(rule, function, Differentiation(), policy=names, span=span)
 
 

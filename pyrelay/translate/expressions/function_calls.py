@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...ir.constant import placeholder
-from ...ir.expr import Call, Expr
+from ...ir.expr import Call, Expr, Rule
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
 from ..calls.arguments import bind_arguments, in_order
 from ..calls.functions import local_call
 from ..calls.transformed import Taken, taken_by
-from ..calls.user_rules import applied_rules
+from ..calls.user_rules import applied_rules, policy_call
 from ..models.gradients import RULES, gradient_call, operands
 from ..names.static import called_meaning
 from ..program.context import Context
@@ -99,4 +99,6 @@ def _callee(
     intrinsic = called_meaning(cx, made)
     if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:
         return (yield gradient_call(cx, made, intrinsic, given, statics))
+    if isinstance(made, ast.Call) and intrinsic in (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST):
+        return (yield policy_call(cx, made, Rule(intrinsic.value), statics))
     return (yield cx.expression(made))

@@ -123,7 +123,12 @@ def steep_along(x: Float, y: Float) -> Float:
     return relay.jvp(scaled, wrt="y")((x, y), (1.0,), power=2)[1]
 
 
-@pytest.mark.parametrize("function", [steep, steep_of_a_script, steep_along])
+@relay
+def steep_again(x: Float, y: Float) -> Float:
+    return relay.grad(lambda z: relay.checkpoint(scaled)(x, z, power=2))(y)
+
+
+@pytest.mark.parametrize("function", [steep, steep_of_a_script, steep_along, steep_again])
 def test_static_arguments_count(function: Any) -> None:
     assert float(function(3.0, 5.0)) == 540.0
     assert float(slope(3.0, 5.0, power=2)) == 540.0
@@ -183,6 +188,25 @@ def test_arguments_are_evaluated_in_the_order_they_are_written(
 @relay_model
 def net(x: Tensor[Float, (N, 2)]) -> Tensor[Float, (N, 1)]:
     return relay.linear(x, out_features=1)
+
+
+@relay_model
+def times(x: Tensor[Float, (N, 2)], *, factor: int = 2) -> Tensor[Float, (N, 2)]:
+    return relay.linear(x, out_features=2) * factor
+
+
+checkpointed = relay.checkpoint(times)
+
+
+@relay_model
+def of_each_kind(x: Tensor[Float, (N, 2)]) -> Tensor[Float, (N, 2)]:
+    return checkpointed(x, factor=3) + relay.checkpoint(times)(x, factor=5)
+
+
+def test_models_under_a_policy_have_their_static_arguments() -> None:
+    model, x = relay.create_model(of_each_kind, seed=0), torch.ones(1, 2)
+    one, other = (w @ x[0] + b for w, b in zip(*[iter(model.parameters())] * 2, strict=True))
+    torch.testing.assert_close(model(x)[0].detach(), (3.0 * one + 5.0 * other).detach())
 
 
 @relay
