@@ -252,13 +252,22 @@ def _bound(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Readi
         raise Stuck(dtype)
     kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype and dtype.kind
     if not is_one or kind is DTypeKind.FLOAT:
-        help_ = f"cast it: `range(int({call.call.span.text}))`" if is_one else None
-        raise Clash(
-            f"`range` takes integers, not {show(ty)}", labels={0: f"this is {show(ty)}"}, help=help_
-        )
+        raise _no_bound(ty, call.call.span.text, is_one=is_one)
     at = ReadCall(call, solver)
     value = at.operand(0)
     return Reading(at.operands, value)
+
+
+def _no_bound(ty: Type, text: str, *, is_one: bool) -> Clash:
+    """Return the mistake of an argument of `range`."""
+    way = f"cast it: `range(int({text}))`" if is_one else None
+    if isinstance(ty, TupleType) and text.endswith(".shape"):
+        way = f"take one size: `range({text}[0])`"
+    elif element_of(ty) is not None or (isinstance(ty, TensorType) and ty.shape):
+        way = f"count its elements, `range(len({text}))`, or loop over it: `for item in {text}`"
+    return Clash(
+        f"`range` takes integers, not {show(ty)}", labels={0: f"this is {show(ty)}"}, help=way
+    )
 
 
 def _index(site: ReadCall) -> Expr:

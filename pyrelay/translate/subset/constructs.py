@@ -117,6 +117,8 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
             args=[ast.GeneratorExp() as each, *others],
         ) if name in ITERATING:
             yield from (each.elt, *each.generators, *others, *node.keywords)
+        case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=rows)]):
+            yield rows  # the call is the mistake
         case ast.List(elts=elts, ctx=ast.Load()) | ast.Tuple(elts=elts, ctx=ast.Load()):
             yield from (e.value if isinstance(e, ast.Starred) else e for e in elts)
         case _ if type(node) in REFUSED and not isinstance(node, ast.Starred):
@@ -168,6 +170,10 @@ def _context(node: ast.AST) -> Refusal | None:
             return Refusal("`del` here", "give the list a name first: `del xs[i]`")
         case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr=name)))]):
             return Refusal("`with`", CONTEXTS[name]) if name in CONTEXTS else None
+        case ast.Call(func=ast.Name(id="zip"), args=[ast.Starred(value=rows)]):
+            text = ast.unparse(rows)
+            columns = f"[[row[i] for row in {text}] for i in range(len({text}[0]))]"
+            return Refusal(f"`zip(*{text})`", f"the columns are `{columns}`")
         case ast.Starred(ctx=ast.Store()):
             return Refusal("`*` in an assignment", "write `first, rest = xs[0], xs[1:]`")
         case _:
