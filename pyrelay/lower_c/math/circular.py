@@ -11,10 +11,10 @@ from fractions import Fraction
 from typing import Final
 
 from .piecewise import piecewise
-from .polynomials import Coefficients, horner, with_constants
+from .polynomials import Coefficients, horner
 from .storage import FLOATS
 from .targets import AVX512
-from .text import Body, Definition, Instance
+from .text import Definition, MathFunction
 
 # (sin(r) / r - 1) / r**2 and (cos(r) - 1 + r**2 / 2) / r**4, in r**2
 _SIN: Final[Coefficients] = {
@@ -116,7 +116,7 @@ _LIMITS: Final = {"f32": 1e4, "f64": 1e6}
 2**20."""
 
 
-def _parts_of_a_right_angle(instance: Instance) -> list[float]:
+def _parts_of_a_right_angle(instance: MathFunction) -> list[float]:
     """Return pi / 2 as a sum of numbers: with a fused product each may have all digits that there
     are, else so few that its products with the multiples are exact."""
     digits, multiples = {"f32": (24, 13), "f64": (53, 20)}[instance.element.name]
@@ -133,7 +133,7 @@ def _parts_of_a_right_angle(instance: Instance) -> list[float]:
     return parts
 
 
-def _reduced(instance: Instance) -> str:
+def _reduced(instance: MathFunction) -> str:
     """Return the lines from an angle `x` to the number of right angles in the last bits of `k`, and
     to the sine `s` and the cosine `c` of what is left."""
     lines = [
@@ -147,16 +147,16 @@ def _reduced(instance: Instance) -> str:
         horner("q", "z", _COS, instance),
         "    $F c = $mad(q * z, z, $mad(z, $splat(-0.5), $splat(1.0)));",
     ]
-    return with_constants("\n".join(lines), instance)
+    return "\n".join(lines)
 
 
 def _angular(op: str, result: str, ulp: float) -> tuple[Definition, ...]:
     """Return a function of an angle: as it is near 0, far away, and the choice."""
 
-    def near(instance: Instance) -> str:
+    def near(instance: MathFunction) -> str:
         return f"$F $near_{op}($F x) {{\n{_reduced(instance)}\n    {result}\n}}"
 
-    def either(instance: Instance) -> str:
+    def either(instance: MathFunction) -> str:
         limit = _LIMITS[instance.element.name]
         return f"""
 $F ${op}($F x) {{
@@ -189,7 +189,7 @@ _TAN_RESULT = """$I odd = (k & 1) != 0;
     return ($F)$blend(x == 0, ($I)x, ($I)found);"""
 
 
-def _asin_of(instance: Instance) -> str:
+def _asin_of(instance: MathFunction) -> str:
     return f"""
 /* Returns the arc sine of s, whose square is z. */
 $F $asin_of($F s, $F z) {{
@@ -225,8 +225,8 @@ $F $acos($F x) {
 """
 
 
-def _atan(instance: Instance) -> str:
-    text = f"""
+def _atan(instance: MathFunction) -> str:
+    return f"""
 $F $atan($F x) {{
     $F size = $abs(x);
     $I is_large = size > 2.414213562373095, is_middle = (size > 0.41421356237309503) & ~is_large;
@@ -241,25 +241,9 @@ $F $atan($F x) {{
     return $copysign(base + ($mad(p * z, t, t) + low), x);
 }}
 """
-    return _with_right_angle(text, instance)
 
 
-_RIGHT_ANGLE: Final = {
-    "f32": ("1.57079637050628662109375", "-4.37113900018624283e-8"),
-    "f64": ("0x1.921fb54442d18p+0", "6.123233995736766e-17"),
-}
-
-
-def _with_right_angle(text: str, instance: Instance) -> str:
-    high, low = _RIGHT_ANGLE[instance.element.name]
-    return text.replace("PI_HALF_LOW", f"({low})").replace("PI_HALF", high)
-
-
-def _filled(text: str) -> Body:
-    return lambda instance: _with_right_angle(text, instance)
-
-
-def _erf(instance: Instance) -> str:
+def _erf(instance: MathFunction) -> str:
     """Return erf in pieces, as a quotient of polynomials, or by an exponential where the first are
     not as close: where products are rounded before they are added."""
     if instance.target == AVX512:
@@ -279,7 +263,7 @@ $F $erf($F x) {{
 """
 
 
-def _erf_f64(instance: Instance) -> str:
+def _erf_f64(instance: MathFunction) -> str:
     def polynomial(name: str, variable: str) -> str:
         return horner(name, variable, {"f64": _ERF64[name]}, instance)
 
@@ -301,7 +285,7 @@ $F $erf($F x) {{
 """
 
 
-def _erf_by_exponential(instance: Instance) -> str:
+def _erf_by_exponential(instance: MathFunction) -> str:
     return f"""
 $F $erf($F x) {{
     $F size = $lower($splat(4.0), $abs(x));
@@ -319,8 +303,8 @@ CIRCULAR: Final = (
     *_angular("cos", _COS_RESULT, ulp=2),
     *_angular("tan", _TAN_RESULT, ulp=4),
     Definition("asin_of", FLOATS, _asin_of),
-    Definition("asin", FLOATS, _filled(_ASIN_BODY), ulp=3),
-    Definition("acos", FLOATS, _filled(_ACOS_BODY), ulp=2),
+    Definition("asin", FLOATS, _ASIN_BODY, ulp=3),
+    Definition("acos", FLOATS, _ACOS_BODY, ulp=2),
     Definition("atan", FLOATS, _atan, ulp=3),
     Definition("erf", ("f32",), _erf, ulp=5),
     Definition("erf", ("f64",), _erf_f64, ulp=2),

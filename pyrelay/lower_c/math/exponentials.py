@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Final
 
 from .piecewise import piecewise
-from .polynomials import Coefficients, horner, with_constants
+from .polynomials import Coefficients, horner
 from .storage import FLOATS
 from .targets import AVX512
-from .text import Body, Definition, Instance
+from .text import Definition, MathFunction
 
 # the rest of the series of exp: (exp(r) - 1 - r) / r**2
 _EXP: Final[Coefficients] = {
@@ -62,19 +62,19 @@ $F $whole($F x) {
 """
 
 
-def _scaled(instance: Instance) -> str:
+def _scaled(instance: MathFunction) -> str:
     """Return the product with a power of two, rounded once but where both parts are subnormal."""
     twice = "    $F half = $whole(n * 0.5);\n    return p * $two_to(half) * $two_to(n - half);"
     head = "$F $scaled($F p, $F n)"
     if instance.target != AVX512 or not 16 <= instance.bytes <= 64:
-        return with_constants(f"{head} {{\n{twice}\n}}", instance)
+        return f"{head} {{\n{twice}\n}}"
     suffix = "ps" if instance.element.name == "f32" else "pd"
     rounding = ", 4" if instance.bytes == 64 else ""
     call = f"__builtin_ia32_scalef{suffix}{8 * instance.bytes}_mask(p, n, p, -1{rounding})"
     return f"{head} {{\n    return {call};\n}}"
 
 
-def _reduced(instance: Instance) -> str:
+def _reduced(instance: MathFunction) -> str:
     """Return the lines from an operand `kept` to `n`, `r` and a polynomial `q`, with
     `kept = n log(2) + r` and `exp(r) = 1 + r + r**2 q`."""
     lines = """\
@@ -86,8 +86,8 @@ def _reduced(instance: Instance) -> str:
     return lines + horner("q", "r", _EXP, instance)
 
 
-def _exp_times(instance: Instance) -> str:
-    text = f"""
+def _exp_times(instance: MathFunction) -> str:
+    return f"""
 /* Returns exp(x) * 2**more, which need not be in range before it is scaled. */
 $F $exp_times($F x, int more) {{
     $F kept = $lower($splat(EXP_HIGH), $upper($splat(EXP_LOW), x));
@@ -96,7 +96,6 @@ $F $exp_times($F x, int more) {{
     return $scaled(p, n + ($S)more);
 }}
 """
-    return with_constants(text, instance)
 
 
 _EXP_BODY = """
@@ -106,8 +105,8 @@ $F $exp($F x) {
 """
 
 
-def _exp2(instance: Instance) -> str:
-    text = f"""
+def _exp2(instance: MathFunction) -> str:
+    return f"""
 $F $exp2($F x) {{
     $F kept = $lower($splat(EXP_HIGH * 1.5), $upper($splat(EXP_LOW * 1.5), x));
     $F n = $whole(kept);
@@ -116,11 +115,10 @@ $F $exp2($F x) {{
     return $scaled($mad(q, r * r, r) + 1.0, n);
 }}
 """
-    return with_constants(text, instance)
 
 
-def _expm1(instance: Instance) -> str:
-    text = f"""
+def _expm1(instance: MathFunction) -> str:
+    return f"""
 $F $expm1($F x) {{
     $F kept = $lower($splat(EXP_HIGH), $upper($splat(EXPM1_LOW), x));
 {_reduced(instance)}
@@ -133,10 +131,9 @@ $F $expm1($F x) {{
     return $copysign(found, x);
 }}
 """
-    return with_constants(text, instance)
 
 
-def _log_of(instance: Instance) -> str:
+def _log_of(instance: MathFunction) -> str:
     """Return the logarithm of a positive number and a small addend."""
     if instance.element.name == "f32":
         near = f"""\
@@ -153,11 +150,11 @@ def _log_of(instance: Instance) -> str:
     $F half = f * f * 0.5;
     $F y = $mad(s, $mad(q, z, half), $mad(n, $splat(LN2_LOW), lost));
     return $mad(n, $splat(LN2_HIGH), f - (half - y));"""
-    text = f"""
+    return f"""
 /* Returns log(x) + lost, for a positive x that is finite. */
 $F $log_of($F x, $F lost) {{
     $I is_small = x < SMALLEST;
-    $F grown = ($F)$blend(is_small, ($I)(x * 0x1pSHIFT), ($I)x);
+    $F grown = ($F)$blend(is_small, ($I)(x * GROWTH), ($I)x);
     $U moved = ($U)grown + (ONE_BITS - ROOT_HALF_BITS);
     $F n = ($F)((moved >> MANTISSA) | MAGIC_BITS) - (MAGIC + BIAS.0);
     n -= ($F)(is_small & ($I)$splat(SHIFT.0));
@@ -165,7 +162,6 @@ $F $log_of($F x, $F lost) {{
 {near}
 }}
 """
-    return with_constants(text, instance).replace("0x1p24", "0x1p+24").replace("0x1p54", "0x1p+54")
 
 
 _LOG_BODY = """
@@ -199,7 +195,7 @@ $F $sigmoid($F x) {
 """
 
 
-def _tanh(instance: Instance) -> str:
+def _tanh(instance: MathFunction) -> str:
     """Return tanh in pieces, as a quotient of polynomials, or of exponentials where the first are
     not as close: in float64, and where products are rounded before they are added."""
     if instance.element.name == "f32" and instance.target == AVX512:
@@ -217,8 +213,8 @@ $F $tanh($F x) {{
 """
 
 
-def _tanh_by_exponentials(instance: Instance) -> str:
-    text = f"""
+def _tanh_by_exponentials(instance: MathFunction) -> str:
+    return f"""
 /* (e - 1) / (e + 1) with e = exp(2 |x|) = 2**n (1 + p): no digits of p are lost where n is 0. */
 $F $tanh($F x) {{
     $F kept = $lower($splat(40.0), $abs(x) * 2.0);
@@ -229,7 +225,6 @@ $F $tanh($F x) {{
     return $copysign(found, x);
 }}
 """
-    return with_constants(text, instance)
 
 
 _SINH = """
@@ -265,7 +260,7 @@ $F $rough_power($F x, $F y) {
 """
 
 
-def _power(instance: Instance) -> str:
+def _power(instance: MathFunction) -> str:
     """Return the power of float32 by way of float64, in two halves where one would not fit."""
     lanes, fits = instance.lanes, instance.lanes * 8 <= instance.target.register_bytes
     if fits:
@@ -294,14 +289,9 @@ $F $power($F x, $F y) {{
 """
 
 
-def _filled(text: str) -> Body:
-    """Return a body with constants."""
-    return lambda instance: with_constants(text, instance)
-
-
 EXPONENTIALS: Final = (
-    Definition("two_to", FLOATS, _filled(_TWO_TO)),
-    Definition("whole", FLOATS, _filled(_WHOLE)),
+    Definition("two_to", FLOATS, _TWO_TO),
+    Definition("whole", FLOATS, _WHOLE),
     Definition("scaled", FLOATS, _scaled),
     Definition("exp_times", FLOATS, _exp_times),
     Definition("exp", FLOATS, _EXP_BODY, ulp=1),

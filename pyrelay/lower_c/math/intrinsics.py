@@ -10,7 +10,7 @@ from typing import Final
 
 from .elements import Family, of_family
 from .targets import AVX2, AVX512
-from .text import Body, Definition, Instance, mask_element
+from .text import Body, Definition, MathFunction, mask_element
 
 _FLOATS: Final = of_family(Family.FLOAT)
 _STORED: Final = of_family(Family.FLOAT, Family.SIGNED, Family.UNSIGNED)
@@ -22,11 +22,11 @@ _MASKED: Final = {"f32": "ps", "f64": "pd", "i32": "d", "i64": "q"}
 _POINTED: Final = {"i64": "long long", "i32": "int", "i16": "short", "i8": "char"}
 
 
-def _has_x86(instance: Instance) -> bool:
+def _has_x86(instance: MathFunction) -> bool:
     return instance.target in (AVX2, AVX512) and instance.fits and instance.bytes >= 16
 
 
-def _builtin(instance: Instance, name: str, rest: str, wide: str) -> str | None:
+def _builtin(instance: MathFunction, name: str, rest: str, wide: str) -> str | None:
     """Return the call of an x86 builtin for floats, `rest` or, of 64 bytes, `wide` behind its
     operands; None if the target has none."""
     if not _has_x86(instance):
@@ -49,17 +49,17 @@ def _either(head: str, builtin: str | None, other: str) -> str:
     return f"{head} {{\n{chosen}\n}}"
 
 
-def by_lane(value: str, result: str = "$F") -> str:
+def by_lane(value: str) -> str:
     """Return statements that compute each lane `i` by itself."""
-    return f"    {result} r;\n    for (int i = 0; i < $L; i++) r[i] = {value};\n    return r;"
+    return f"    $F r;\n    for (int i = 0; i < $L; i++) r[i] = {value};\n    return r;"
 
 
-def c_function(instance: Instance, name: str) -> str:
+def c_function(instance: MathFunction, name: str) -> str:
     """Return the name of a function of C's library for the elements."""
     return f"{name}f" if instance.element.name == "f32" else name
 
 
-def _fma(instance: Instance) -> str:
+def _fma(instance: MathFunction) -> str:
     call = _builtin(instance, "vfmadd", "a, b, c", wide="vfmadd{suffix}512_mask(a, b, c, -1, 4)")
     name = "__builtin_" + c_function(instance, "fma")
     # Clang does not always find the instruction behind the loop.
@@ -71,19 +71,19 @@ def _fma(instance: Instance) -> str:
     return _either("$F $fma($F a, $F b, $F c)", call, other)
 
 
-def _mad(instance: Instance) -> str:
+def _mad(instance: MathFunction) -> str:
     value = "$fma(a, b, c)" if instance.target.has_fma else "a * b + c"
     return f"$F $mad($F a, $F b, $F c) {{\n    return {value};\n}}"
 
 
-def _square_root(instance: Instance) -> str:
+def _square_root(instance: MathFunction) -> str:
     call = _builtin(instance, "sqrt", "a", wide="sqrt{suffix}512_mask(a, a, -1, 4)")
     name = "__builtin_" + c_function(instance, "sqrt")
     return _either("$F $square_root($F a)", call, by_lane(f"{name}(a[i])"))
 
 
 def _extreme(op: str, builtin: str, sign: str) -> Body:
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         call = _builtin(
             instance, builtin, "a, b", wide=builtin + "{suffix}512_mask(a, b, a, -1, 4)"
         )
@@ -94,7 +94,7 @@ def _extreme(op: str, builtin: str, sign: str) -> Body:
 
 
 def _rounding(op: str, immediate: int, generic: str) -> Body:
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         call = _builtin(
             instance,
             "round",
@@ -107,7 +107,7 @@ def _rounding(op: str, immediate: int, generic: str) -> Body:
     return body
 
 
-def _load_part(instance: Instance) -> str:
+def _load_part(instance: MathFunction) -> str:
     """Return the load of the first `n` lanes; the others are zero."""
     head = "$F $load_part(const $S *p, long n)"
     whole = "    if (__builtin_constant_p(n) && n == $L) return $load(p);\n"
@@ -120,7 +120,7 @@ def _load_part(instance: Instance) -> str:
     return f"{head} {{\n{rest}\n}}"
 
 
-def _load_masked(instance: Instance) -> str:
+def _load_masked(instance: MathFunction) -> str:
     """Return the load of the lanes whose bits are set; the others are zero."""
     lanes = (
         "    $F v = {0};\n"
@@ -131,7 +131,7 @@ def _load_masked(instance: Instance) -> str:
     return _either("$F $load_masked(const $S *p, unsigned long long bits)", call, lanes)
 
 
-def _store_part(instance: Instance) -> str:
+def _store_part(instance: MathFunction) -> str:
     """Return the store of the first `n` lanes."""
     head = "void $store_part($S *p, $F v, long n)"
     if instance.target == AVX512 and (name := _part_builtin(instance, "store")) is not None:
@@ -151,7 +151,7 @@ def _store_part(instance: Instance) -> str:
     return "\n".join((f"{head} {{", *(f"    {line}" for line in lines), "}"))
 
 
-def _masked_load(instance: Instance, bits: str, lanes: str) -> str | None:
+def _masked_load(instance: MathFunction, bits: str, lanes: str) -> str | None:
     """Return the load of chosen lanes, as the bits of an integer or as a vector of truth values:
     AVX-512 has masks of their own, AVX2 takes vectors. None where neither has one."""
     if (name := _part_builtin(instance, "load")) is None:
@@ -163,7 +163,7 @@ def _masked_load(instance: Instance, bits: str, lanes: str) -> str | None:
     return f"($F){name}({pointer}, {_lane_mask(instance, lanes)})"
 
 
-def _lane_mask(instance: Instance, chosen: str) -> str:
+def _lane_mask(instance: MathFunction, chosen: str) -> str:
     """Return a vector of truth values as the builtins of AVX2 take it."""
     numbers = ", ".join(map(str, range(instance.lanes)))
     element, of = ("int", "int") if instance.element.bytes == 4 else ("int64_t", "long long")
@@ -171,7 +171,7 @@ def _lane_mask(instance: Instance, chosen: str) -> str:
     return f"({_vector(instance, of)})({found})"
 
 
-def _part_builtin(instance: Instance, verb: str) -> str | None:
+def _part_builtin(instance: MathFunction, verb: str) -> str | None:
     """Return the name of the builtin that loads or stores some lanes, if there is one."""
     if not _has_x86(instance):
         return None
@@ -184,28 +184,28 @@ def _part_builtin(instance: Instance, verb: str) -> str | None:
     return f"__builtin_ia32_mask{verb}{_MASKED[_signed(instance)]}{wide}"
 
 
-def _signed(instance: Instance) -> str:
+def _signed(instance: MathFunction) -> str:
     name = instance.element.name
     return f"i{8 * instance.element.bytes}" if name[0] == "u" else name
 
 
-def _pointed(instance: Instance) -> str:
+def _pointed(instance: MathFunction) -> str:
     return _POINTED.get(_signed(instance), instance.element.c)
 
 
-def _cast(instance: Instance, value: str) -> str:
+def _cast(instance: MathFunction, value: str) -> str:
     """Return a vector as the builtins want it: `int64_t` is `long`, which is another type."""
     if instance.element.family is Family.FLOAT:
         return value
     return f"({_vector(instance, _pointed(instance))}){value}"
 
 
-def _vector(instance: Instance, of: str) -> str:
+def _vector(instance: MathFunction, of: str) -> str:
     """Return the type of vectors of the same size of another element type."""
     return f"{of} __attribute__((vector_size({instance.bytes})))"
 
 
-def _mask_bits(instance: Instance) -> str:
+def _mask_bits(instance: MathFunction) -> str:
     """Return the function that packs masks in an integer, one bit a lane."""
     element = mask_element(instance.lanes, instance.target)
     size = instance.lanes * (8 if element == "i64" else 4)
@@ -238,7 +238,7 @@ _GATHERS: Final = {
 """The builtins of AVX-512 that load at computed places, by element and lanes."""
 
 
-def _gather_where(instance: Instance) -> str:
+def _gather_where(instance: MathFunction) -> str:
     head = "$F $gather_where(const $S *p, $M place, $M inside)"
     other = (
         "    $F v = {0};\n"
@@ -248,12 +248,12 @@ def _gather_where(instance: Instance) -> str:
     return _either(head, _gather_builtin(instance, "${bits.bool}(inside)"), other)
 
 
-def _gather(instance: Instance) -> str:
+def _gather(instance: MathFunction) -> str:
     lanes = by_lane("p[place[i]]")
     return _either("$F $gather(const $S *p, $M place)", _gather_builtin(instance, "-1"), lanes)
 
 
-def _gather_builtin(instance: Instance, chosen: str) -> str | None:
+def _gather_builtin(instance: MathFunction, chosen: str) -> str | None:
     name = _GATHERS.get((_signed(instance), instance.lanes))
     if instance.target != AVX512 or name is None:
         return None
@@ -263,7 +263,7 @@ def _gather_builtin(instance: Instance, chosen: str) -> str | None:
     return f"($F)__builtin_ia32_{name}({zeros}, p, {place}, {chosen}, {size})"
 
 
-def _picked(instance: Instance) -> str:
+def _picked(instance: MathFunction) -> str:
     """Return the choice of one of the lanes of two vectors for each lane, as the last bits of
     `place` say; GCC makes one instruction of it where there is one."""
     lanes = by_lane("(place[i] & $L ? high : low)[place[i] & ($L - 1)]")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from .text import Instance
+from .text import MathFunction
 
 PIECES: Final = 32
 LANES: Final = 16
@@ -119,7 +119,7 @@ _ERF: Final[Pieces] = (
 _ENDS: Final = {"tanh": (8.48, _TANH), "erf": (3.88, _ERF)}
 
 
-def piecewise(op: str, instance: Instance) -> str:
+def piecewise(op: str, instance: MathFunction) -> str:
     """Return a function of float32 for AVX-512; narrow vectors are computed in wide ones."""
     if instance.lanes != LANES:
         return _widened(op)

@@ -11,7 +11,7 @@ from typing import Final
 
 from .elements import Family, of_family
 from .targets import AVX2, AVX512
-from .text import Definition, Instance
+from .text import Definition, MathFunction
 
 _RAW: Final = of_family(Family.FLOAT, Family.SIGNED, Family.UNSIGNED)
 
@@ -36,7 +36,7 @@ void $store_strided_part($S *p, long stride, $F v, long n) {
 """
 
 
-def _strided_part(instance: Instance) -> str:
+def _strided_part(instance: MathFunction) -> str:
     """Return the load of `n` elements that lie `stride` apart."""
     by_lane = f"""\
     $F v = {{0}};
@@ -61,7 +61,7 @@ def _strided_part(instance: Instance) -> str:
 }}"""
 
 
-def _repeated_part(instance: Instance) -> str:
+def _repeated_part(instance: MathFunction) -> str:
     """Return the load whose lane `i` is the element `(first + i) / count`, for `n` lanes."""
     by_lane = """\
     $F v = {0};
@@ -80,7 +80,7 @@ def _repeated_part(instance: Instance) -> str:
 }}"""
 
 
-def _repeated_where(instance: Instance) -> str:
+def _repeated_where(instance: MathFunction) -> str:
     """Return the same load for the lanes of a mask; no element of other lanes alone is read."""
     by_lane = """\
     $F v = {0};
@@ -102,13 +102,13 @@ def _repeated_where(instance: Instance) -> str:
 }}"""
 
 
-def _has_masked_loads(instance: Instance) -> bool:
+def _has_masked_loads(instance: MathFunction) -> bool:
     if instance.element.bytes < 4 or instance.bytes < 16 or not instance.fits:
         return False
     return instance.target in (AVX2, AVX512)
 
 
-def _places(instance: Instance) -> str:
+def _places(instance: MathFunction) -> str:
     """Return the numbers of the elements that are in the lanes."""
     numbers = ", ".join(map(str, range(instance.lanes)))
     element = "int" if instance.element.bytes == 4 else "long"

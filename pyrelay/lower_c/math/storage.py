@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from .elements import ELEMENTS, Family, of_family
-from .text import Definition, Instance
+from .text import Definition, MathFunction
 
 FLOATS: Final = of_family(Family.FLOAT)
 SIGNED: Final = of_family(Family.SIGNED)
@@ -52,7 +52,7 @@ $M $where($M m, $M a, $M b) {
 """
 
 
-def _first_numbers(instance: Instance) -> str:
+def _first_numbers(instance: MathFunction) -> str:
     """Return the vector 0, 1, 2 and so on."""
     numbers = ", ".join(map(str, range(instance.lanes)))
     return f"$F $numbers(void) {{\n    return ($F){{{numbers}}};\n}}"
@@ -61,7 +61,7 @@ def _first_numbers(instance: Instance) -> str:
 def _through(verb: str, parameters: str, given: str, raw: str) -> Definition:
     """Return a load of half types or bools, by that of the integers that are in memory."""
 
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         name = instance.element.name
         result = "$M" if name == "bool" else "${type.f32}"
         return (
@@ -77,7 +77,7 @@ def _back(verb: str, before: str, after: str, raw: str) -> Definition:
     given = "".join(f", {p.split()[-1]}" for p in before.split(", ") if p)
     last = "".join(f", {p.split()[-1]}" for p in after.split(", ") if p)
 
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         value = "$M" if instance.element.name == "bool" else "${type.f32}"
         return (
             f"void ${verb}($S *p{before}, {value} v{after}) {{\n"
@@ -175,7 +175,7 @@ ${type.f32} $rounded(${type.f32} v) {
 def _cast(to: str) -> Definition:
     """Return the conversion of numbers and masks to an element type."""
 
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         source = "$M" if instance.element.name == "bool" else "$F"
         given = "v & 1" if instance.element.name == "bool" else "v"
         value = f"__builtin_convertvector({given}, ${{type.{to}}})"
@@ -198,7 +198,7 @@ $M $cast_bool($F v) {
 def _folded(op: str, combine: str) -> Definition:
     """Return the reduction of a vector to a number: halves are combined until one lane is left."""
 
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         lines = [f"$S ${op}($F v) {{"]
         width = instance.lanes // 2
         while width:
@@ -214,7 +214,7 @@ def _folded(op: str, combine: str) -> Definition:
 def _moved(width: int) -> Definition:
     """Return the exchange of lanes whose numbers differ by a power of two."""
 
-    def body(instance: Instance) -> str:
+    def body(instance: MathFunction) -> str:
         places = ", ".join(str(i ^ width) for i in range(instance.lanes))
         return (
             f"$F $moved_{width}($F v) {{\n#ifdef __clang__\n"
@@ -225,7 +225,7 @@ def _moved(width: int) -> Definition:
     return Definition(f"moved_{width}", NUMBERS, body)
 
 
-def _sums(instance: Instance) -> str:
+def _sums(instance: MathFunction) -> str:
     """Return the sums of as many vectors as they have lanes, as the lanes of one: of two vectors
     a half of each is added to the other half, until one is left. Lanes are added as by `sum`."""
     lanes = range(instance.lanes)
@@ -266,12 +266,12 @@ def _rows(count: int) -> tuple[Definition, Definition]:
     """Return the load and the store of a vector whose lanes are the places of some rows, which lie
     `step` apart."""
 
-    def half(instance: Instance) -> tuple[str, str, list[str]]:
+    def half(instance: MathFunction) -> tuple[str, str, list[str]]:
         """Return the type and the suffix of functions of half a vector, and its lanes."""
         kind = f"{instance.element.name}x{instance.lanes // 2}"
         return kind, "" if count == 2 else f"_rows_{count // 2}", [*map(str, range(instance.lanes))]
 
-    def load(instance: Instance) -> str:
+    def load(instance: MathFunction) -> str:
         kind, suffix, lanes = half(instance)
         step = "" if count == 2 else ", step"
         return f"""
@@ -289,7 +289,7 @@ $F $load_rows_{count}(const $S *p, long step) {{
 }}
 """
 
-    def store(instance: Instance) -> str:
+    def store(instance: MathFunction) -> str:
         kind, suffix, lanes = half(instance)
         step, middle = "" if count == 2 else ", step", instance.lanes // 2
         return f"""

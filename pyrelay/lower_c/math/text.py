@@ -14,7 +14,8 @@ A function is defined once for many types, in C with placeholders:
     ${exp.f64}     that of other elements, with the same lanes
     ${type.f64}    a vector of other elements, with the same lanes
 
-Numbers with a decimal point are of the type of the elements.
+Numbers with a decimal point are of the type of the elements. Words in capitals are constants that
+have other digits for each type (`constants`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias, final
 
 from ...dataclass import dataclass
+from .constants import CONSTANTS
 from .elements import ELEMENTS, Element
 from .targets import Target
 
@@ -32,6 +34,7 @@ _ELEMENTS: Final = "|".join(ELEMENTS)
 _CALLED: Final = re.compile(rf"\brelay_([a-z0-9_]+?)_({_ELEMENTS})(?:x(\d+))?\b")
 _VECTOR: Final = re.compile(rf"\b({_ELEMENTS}|mask)x(\d+)\b")
 _PLACEHOLDER: Final = re.compile(r"\$(?:\{(\w+)\.(\w+)\}|(\w+))")
+_CONSTANT: Final = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
 _DECIMAL: Final = re.compile(r"(?<![\w.])(\d+\.\d*(?:e[+-]?\d+)?|0x[0-9a-f.]+p[+-]?\d+)(?![\w.])")
 
 HEADER: Final = """\
@@ -52,7 +55,7 @@ the time of a compiler goes to what is written out in place."""
 
 @final
 @dataclass(frozen=True, slots=True)
-class Instance:
+class MathFunction:
     """A function at an element type and a number of lanes, for a target. `lanes` is 0 for a
     function of one number."""
 
@@ -78,7 +81,7 @@ class Instance:
         return self.bytes <= self.target.register_bytes
 
 
-Body: TypeAlias = str | Callable[[Instance], str]
+Body: TypeAlias = str | Callable[[MathFunction], str]
 
 
 @final
@@ -115,7 +118,7 @@ def definitions_of(text: str, table: Table, target: Target) -> str:
     Raises KeyError if there is no such function for these elements.
     """
     vectors: dict[tuple[str, int], None] = dict.fromkeys(_vectors(text))
-    functions: dict[Instance, str] = {}
+    functions: dict[MathFunction, str] = {}
     places = Counter(_called(text, target))
     pending = [(i, False) for i in reversed(places)]
     while pending:
@@ -136,9 +139,9 @@ def definitions_of(text: str, table: Table, target: Target) -> str:
     return "\n".join((HEADER, *types, "", *functions.values()))
 
 
-def _called(text: str, target: Target) -> Iterator[Instance]:
+def _called(text: str, target: Target) -> Iterator[MathFunction]:
     for op, element, lanes in _CALLED.findall(text):
-        yield Instance(op, ELEMENTS[element], int(lanes or 0), target)
+        yield MathFunction(op, ELEMENTS[element], int(lanes or 0), target)
 
 
 def _vectors(text: str) -> Iterator[tuple[str, int]]:
@@ -152,7 +155,7 @@ def _typedef(name: str, lanes: int, target: Target) -> str:
     return f"typedef {element.c} {name}x{lanes} __attribute__((vector_size({size}), may_alias));"
 
 
-def _written(instance: Instance, table: Table) -> str:
+def _written(instance: MathFunction, table: Table) -> str:
     """Return the text of a function."""
     definition = table.get((instance.op, instance.element.name))
     if definition is None:
@@ -168,7 +171,7 @@ def _written(instance: Instance, table: Table) -> str:
     return _filled("\n".join(lines), instance) + "\n"
 
 
-def _of_numbers(instance: Instance, body: str) -> str:
+def _of_numbers(instance: MathFunction, body: str) -> str:
     """Return a function of numbers: that of vectors, on vectors of one number."""
     element, vector = instance.element, f"{instance.element.name}x{16 // instance.element.bytes}"
     head = next(line for line in body.splitlines() if f"${instance.op}(" in line)
@@ -179,7 +182,7 @@ def _of_numbers(instance: Instance, body: str) -> str:
     return f"RELAY {element.c} {instance.symbol}({parameters}) {{\n    return {call};\n}}\n"
 
 
-def _filled(body: str, instance: Instance) -> str:
+def _filled(body: str, instance: MathFunction) -> str:
     """Return the text of a definition with its placeholders filled in."""
     element, lanes = instance.element, instance.lanes
     bits, shape = element.bytes * 8, f"x{lanes}"
@@ -198,5 +201,7 @@ def _filled(body: str, instance: Instance) -> str:
             return words.get(plain, f"relay_{plain}_{element.name}{shape}")
         return f"{other}{shape}" if op == "type" else f"relay_{op}_{other}{shape}"
 
-    text = _PLACEHOLDER.sub(word, body)
+    constants = CONSTANTS.get(element.name, {})
+    text = _CONSTANT.sub(lambda found: constants.get(found[0], found[0]), body)
+    text = _PLACEHOLDER.sub(word, text)
     return _DECIMAL.sub(r"\1f", text) if element.name == "f32" else text
