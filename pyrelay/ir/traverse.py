@@ -73,6 +73,22 @@ def run(steps: Steps[T]) -> T:
     return result
 
 
+def dependencies_first(
+    root: T, needs: Callable[[T], Iterable[T]], is_done: Callable[[T], bool]
+) -> Iterator[T]:
+    """Yield a node of a graph without cycles, and before it all that it needs and that is not done,
+    each after what it needs itself. Whoever iterates does each node before the next."""
+    pending = [root]
+    while pending:
+        current = pending[-1]
+        missing = () if is_done(current) else [n for n in needs(current) if not is_done(n)]
+        pending += reversed(missing)
+        if not missing:
+            pending.pop()
+            if not is_done(current):
+                yield current
+
+
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Return the expressions directly inside, in order of evaluation."""
     return _SHAPES[type(expr)].children(expr)

@@ -25,7 +25,7 @@ _MOST: Final = 1024
 
 @final
 @dataclass(frozen=True, slots=True)
-class Block:
+class Allocation:
     """So many bytes, which are needed from the time `first` to the time `last`, with both."""
 
     bytes: int
@@ -38,11 +38,11 @@ class Block:
         return -(-self.bytes // _ALIGNMENT) * _ALIGNMENT
 
 
-def placed(blocks: Sequence[Block]) -> tuple[tuple[int, ...], int]:
+def placed(blocks: Sequence[Allocation]) -> tuple[tuple[int, ...], int]:
     """Return where each block begins, and the bytes of the arena."""
     order = sorted(range(len(blocks)), key=lambda number: -blocks[number].bytes)
     begins: dict[int, int] = {}
-    done: list[tuple[int, int, Block]] = []
+    done: list[tuple[int, int, Allocation]] = []
     for number in order[:_MOST]:
         block = blocks[number]
         around = sorted(

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 from ..dataclass import dataclass
 from ..ir.dims import Dim, DimAtom, DimOp
+from ..ir.expr import Function
 from ..ir.types import DType, SizeType, TensorType
 
 
@@ -42,6 +43,14 @@ class Layout:
         """Return whether the elements of an operand with any strides are known to lie one behind
         the other along a dim."""
         return bool(self.units) and self.units[operand] == axis
+
+
+def contiguous_layout(function: Function) -> Layout:
+    """Return the layout of operands that lie row by row."""
+    forms = (
+        Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in function.params
+    )
+    return Layout(tuple(forms))
 
 
 @final

@@ -13,9 +13,9 @@ from ..dataclass import dataclass
 from ..ir.bounds import at_most, estimate
 from ..ir.dims import ONE, ZERO, Dim, product, sum_of
 from ..ir.expr import Expr, Var, type_of
-from ..ir.types import SizeType, TupleType, Type
+from ..ir.types import SizeType, Type
 from .groups import Domain, Group, Kind
-from .reading import Reader, bindings_of, dtype_of, shape_of
+from .reading import Reader, bindings_of, dtype_of, shape_of, types_of_results
 from .recording import FOUND, Recording, read_scatter
 
 
@@ -76,8 +76,7 @@ def _cost_of_call(group: Group) -> Cost:
     """Return the cost of a call of an operator: each operand is read once, and each element of one
     is combined with those of the next."""
     read = {p: product(shape_of(type_of(p))) for p in group.function.params}
-    made = type_of(group.function.body)
-    results = made.fields if isinstance(made, TupleType) else (made,)
+    results = types_of_results(type_of(group.function.body))
     return Cost(read, sum_of(map(size_of, results)), sum_of(read.values()))
 
 
@@ -136,12 +135,11 @@ def _read_products(group: Group, reader: Reader, record: Recording) -> Dim:
     kept = tuple(c for i, c in enumerate(index) if i not in domain.reduced)
     for found in group.beside:
         own = found.domain
-        reduced = tuple(own.shape[i] for i in own.reduced)
-        count = product(reduced)
+        count = product(own.along)
         flat = places.coordinate(f"k{count}_", count)
         at = own.at(
             places.relocated(kept, domain.kept, own.kept),
-            places.relocated((flat,), (count,), reduced),
+            places.relocated((flat,), (count,), own.along),
         )
         reader.element(found.operand, at)
     return sum_of(product(tuple(p.sizes.values())) for p in group.products)

@@ -23,7 +23,7 @@ from ..ir.types import UNIT, TensorType, TupleType, Type
 from .cost import cost_of, size_of
 from .groups import Group
 from .memory import plan_memory
-from .outlined import Outlined, Separated, Stored, outlined_of
+from .outlined import Outlined, SeparatedRemark, StoredRemark, outlined_of
 from .reading import straight_line
 
 
@@ -87,7 +87,7 @@ def explain(module: Module, entry: str) -> str:
             _place((r.user.span,)),
         )
         for r in outlined.remarks
-        if isinstance(r, Stored)
+        if isinstance(r, StoredRemark)
     ]
     if stored:
         lines += ["", "stored between kernels"]
@@ -95,7 +95,7 @@ def explain(module: Module, entry: str) -> str:
     apart = [
         (f"`{r.second.name}`", f"reads `{r.shared.name}` as `{r.first.name}` does:", r.why)
         for r in outlined.remarks
-        if isinstance(r, Separated)
+        if isinstance(r, SeparatedRemark)
     ]
     if apart:
         lines += ["", "products that read the same in several kernels"]

@@ -123,11 +123,6 @@ class Reduced:
         """The places that it goes over."""
         return Domain(shape_of(type_of(self.operand)), self.axes)
 
-    @property
-    def reduced_sizes(self) -> tuple[Dim, ...]:
-        """The sizes of the dims that it goes along."""
-        return tuple(self.domain.shape[i] for i in self.axes)
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -290,5 +285,5 @@ def lies_beside(own: Domain, found: Product, domain: Domain) -> bool:
     sorts = sorts_of(found)
     if isinstance(sorts, str) or sorts.batch.count != ONE:
         return False
-    kept, reduced = product(own.kept), product(tuple(own.shape[i] for i in own.reduced))
+    kept, reduced = product(own.kept), product(own.along)
     return kept == product(domain.kept) and reduced == sorts.summed.count and kept != ONE

@@ -61,11 +61,11 @@ class MemoryPlan:
 def plan_memory(region: Function, groups: Mapping[str, Group]) -> MemoryPlan:
     """Return the plan of a region function, whose kernels are `groups`. Only what kernels make is
     planned: torch's operators allocate for themselves."""
-    return _Planner(region, groups).plan()
+    return _MemoryPlanner(region, groups).plan()
 
 
 @final
-class _Planner:
+class _MemoryPlanner:
     """One walk over a region, in order."""
 
     def __init__(self, region: Function, groups: Mapping[str, Group]) -> None:

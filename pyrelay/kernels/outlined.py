@@ -19,7 +19,7 @@ from .groups import Domain, Group, Kind, Output, Reduced, Scattered
 
 @final
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRemark:
     """Why `var` is stored: what uses it, and why `user` is not computed together with it."""
 
     var: Var
@@ -29,7 +29,7 @@ class Stored:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Separated:
+class SeparatedRemark:
     """Why two sums of products that read `shared` are in two kernels."""
 
     first: Var
@@ -38,7 +38,7 @@ class Separated:
     why: str
 
 
-Remark: TypeAlias = Stored | Separated
+Remark: TypeAlias = StoredRemark | SeparatedRemark
 
 
 @final
@@ -65,7 +65,7 @@ class Outlined:
 OUTLINED: Final[ModuleKey[Outlined]] = ModuleKey(
     "outlined",
     (
-        *(Outlined, Stored, Separated),
+        *(Outlined, StoredRemark, SeparatedRemark),
         *(Group, Kind, Domain, Output, Reduced, Product, Scattered),
     ),
 )

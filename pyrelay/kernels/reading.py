@@ -288,9 +288,14 @@ def results_of(body: Expr) -> tuple[Expr, ...]:
     return whole.fields if isinstance(whole, Tuple) else (end,)
 
 
+def types_of_results(ty: Type) -> tuple[Type, ...]:
+    """Return the types of several results, which are a tuple, or of the one that there is."""
+    return ty.fields if isinstance(ty, TupleType) else (ty,)
+
+
 def first_of(ty: Type) -> Type:
     """Return the type of the first of several results, of one the type itself."""
-    return ty.fields[0] if isinstance(ty, TupleType) else ty
+    return types_of_results(ty)[0]
 
 
 def shape_of(ty: Type) -> tuple[Dim, ...]:

@@ -73,7 +73,7 @@ def _saved(module: Module, name: str) -> tuple[Dim, int]:
     """Return the bytes that a forward function saves, and how many values of other data."""
     function = module.functions[name]
     args = tuple(_of_type(type_of(p), is_given=True) for p in function.params)
-    whole = _Walk(module).call(function, args, Substitution({}, {}), frozenset((name,)))
+    whole = _SavedValues(module).call(function, args, Substitution({}, {}), frozenset((name,)))
     assert isinstance(whole, tuple)
     size, data = ZERO, 0
     for leaf in dict.fromkeys(_leaves(whole[1])):
@@ -115,7 +115,7 @@ class _Scope:
 
 
 @final
-class _Walk:
+class _SavedValues:
     """Follows values through functions that are not recursive."""
 
     def __init__(self, module: Module) -> None:

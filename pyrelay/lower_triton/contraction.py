@@ -126,7 +126,7 @@ class _Contraction:
         count = kernel.dims.size(size)
         along = next(iter(sums)).along
         row = Row(block, "k[None, :]", count, ["BLOCK_M", "BLOCK_K"])
-        here = [r for r in self._plan.beside if product(r.reduced.reduced_sizes) == size]
+        here = [r for r in self._plan.beside if product(r.reduced.domain.along) == size]
         row.start(here)
         sides = [
             ("k[None, :]", "m", "(BLOCK_M, BLOCK_K)"),

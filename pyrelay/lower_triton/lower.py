@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ..ir.types import SizeType
 from ..kernels.backend import KernelFunction
-from ..kernels.calling import Form, Layout, NoKernel
+from ..kernels.calling import Layout, NoKernel, contiguous_layout
 from ..kernels.groups import Group, Kind
 from ..kernels.plans.row_reuse import read_again
 from ..kernels.plans.rows import row_plan
@@ -60,7 +59,7 @@ def reading_again(group: Group) -> str | None:
     if group.kind is not Kind.ROWS:
         return None
     try:
-        plan = row_plan(group, _layout(group))
+        plan = row_plan(group, contiguous_layout(group.function))
     except NoKernel:
         return None
     alone, shared = (longest_row(plan, processors) for processors in (1, MOST_PROCESSORS))
@@ -75,14 +74,6 @@ def reading_again(group: Group) -> str | None:
 
 def _contiguous(group: Group) -> Lowered | str:
     try:
-        return lower(group, _layout(group), Target())
+        return lower(group, contiguous_layout(group.function), Target())
     except NoKernel as error:
         return str(error)
-
-
-def _layout(group: Group) -> Layout:
-    """Return the layout of operands that lie row by row."""
-    params = group.function.params
-    return Layout(
-        tuple(Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in params)
-    )

@@ -16,7 +16,7 @@ from pyrelay.kernels.tape import TupleStep
 from pyrelay.lower_triton.backend import INTERPRETED
 from pyrelay.lower_triton.launching import tape
 from pyrelay.lower_triton.launching.region import RegionCall
-from pyrelay.lower_triton.launching.tape import Called, Launched, SizedTape
+from pyrelay.lower_triton.launching.tape import KernelLaunches, SizedTape, TorchCall
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.compile.kernels import Kernels
 from pyrelay.runtime.host import compile_module
@@ -82,7 +82,7 @@ def test_a_chain_of_kernels_runs_in_two_slots() -> None:
     program = check(CHAIN, torch.zeros(5, 8), torch.zeros(8, 8))
     (found,) = program.tapes
     assert found.bytes == 2 * tape.ALIGNMENT
-    slots = [s for k in steps(program, Launched) for s in k.slots]
+    slots = [s for k in steps(program, KernelLaunches) for s in k.slots]
     assert len(slots) == 3
     assert not any(s.is_tensor for s in slots)
 
@@ -132,7 +132,7 @@ def test_calls_of_torch_between_kernels_are_one_function() -> None:
         torch.zeros(8, 8),
     )
     assert sum(name.startswith(CALLS) for name in program.functions) == 1
-    (call,) = steps(program, Called)
+    (call,) = steps(program, TorchCall)
     assert call.strides == (8, 1)
 
 
@@ -200,8 +200,8 @@ def test_strides_that_torch_changes_its_mind_about_are_put_right() -> None:
     expected = program.run(x, w)
     (found,) = program.tapes
     moved = tuple(
-        Called(lambda x, f=s.function: f(x).T.contiguous().T, *astuple_of(s)[1:])
-        if isinstance(s, Called)
+        TorchCall(lambda x, f=s.function: f(x).T.contiguous().T, *astuple_of(s)[1:])
+        if isinstance(s, TorchCall)
         else s
         for s in found.steps
     )
@@ -210,7 +210,7 @@ def test_strides_that_torch_changes_its_mind_about_are_put_right() -> None:
     assert_same(other.run(args), expected)
 
 
-def astuple_of(step: Called) -> tuple[Any, ...]:
+def astuple_of(step: TorchCall) -> tuple[Any, ...]:
     return step.function, step.operands, step.result, step.strides, step.dead
 
 
@@ -236,7 +236,7 @@ def test_runs_inside_of_runs_have_arenas_of_their_own() -> None:
     launch = tape._Run._launch
     inner: list[Any] = []
 
-    def twice(self: Any, step: Launched, stream: int) -> None:
+    def twice(self: Any, step: KernelLaunches, stream: int) -> None:
         launch(self, step, stream)
         if len(inner) < 1:
             inner.append(None)

@@ -35,6 +35,7 @@ from ...ir.expr import (
 from ...ir.traverse import children, rebuild
 from ...ir.types import UNIT, FnType, SizeType, TupleType, Type
 from ...operators.host.sizes import size
+from .nodes import mentioned
 
 
 @final
@@ -70,6 +71,20 @@ class Functions:
             self._known[digest] = self._fresh()
             self.functions[self._known[digest]] = function
         return self._known[digest]
+
+    def take_out(
+        self,
+        bindings: Sequence[Binding],
+        results: Sequence[Var],
+        assumptions: Sequence[Assumption],
+    ) -> tuple[Binding, ...]:
+        """Return the call of a function of bindings, in their place; `results` are those of their
+        variables that are used elsewhere, `assumptions` those of the function they stood in."""
+        bound = {b.var for b in bindings}
+        used = (v for b in bindings for v in mentioned(b.value))
+        inputs = list(dict.fromkeys(v for v in used if v not in bound))
+        closed = close(bindings, inputs, results, assumptions, bindings[0].value.span)
+        return call_of(self.name(closed.function), closed)
 
     def _fresh(self) -> str:
         while True:

@@ -215,7 +215,7 @@ def reduced_domain(cluster: Cluster, own: Domain, *, of_sums: bool) -> Domain | 
     for domain in domains_of(cluster.space, cluster.domain.shape):
         if own.merged != domain.merged or not _agrees(cluster.domain, domain):
             continue
-        row = product(tuple(own.shape[i] for i in own.reduced)).constant
+        row = product(own.along).constant
         if row is None:
             return "only the run knows whether its rows fit into tiles of the product"
         if row > LONGEST_ROW:
@@ -236,8 +236,7 @@ def loops_of(item: Item, own: Domain) -> tuple[Loop, ...]:
     """Return the loops in which a value can be made, of those that another may be made in too."""
     match item.role:
         case Role.REDUCTION:
-            reduced = product(tuple(own.shape[i] for i in own.reduced))
-            return ((product(own.kept), reduced),)
+            return ((product(own.kept), product(own.along)),)
         case Role.PRODUCT:
             sorts = sorts_of(_product(item))
             if isinstance(sorts, str) or sorts.batch.count != ONE:

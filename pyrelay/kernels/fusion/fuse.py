@@ -33,7 +33,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.op import Effect, Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import Steps, children, rebuild, spine
+from ...ir.traverse import Steps, children, dependencies_first, rebuild, spine
 from ...ir.verify import Stage
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
@@ -41,6 +41,7 @@ from ..groups import Group
 from ..outlined import Outlined, Remark, with_outlined
 from .closed_functions import Closed, Functions, call_of
 from .found_sizes import takes_found_sizes_as_equal
+from .gathered_updates import gather_updates
 from .grouping import Grouping
 from .kernel_functions import Extraction
 from .nodes import Item, Role, computes, has_bodies, item_of, mentioned, updates_a_part
@@ -146,6 +147,7 @@ class _Fuse(Rewriter):
         if items:
             needed = [i.var for i in items if i.var in self._needed]
             grouping = Grouping(items, needed, self._effects)
+            gather_updates(grouping)
             self._remarks.extend(grouping.remarks)
             _Emission(grouping, needed, self._assumptions, self._kernels, code).run()
 
@@ -255,20 +257,13 @@ class _Emission:
 
     def _show(self, var: Var) -> None:
         """Bind a view or part, and what it is one of, if it is not bound yet."""
-        pending = [var]
-        while pending:
-            current = pending[-1]
-            value = self._grouping.bindings.get(current)
-            if value is None or current in self._bound:
-                pending.pop()
-                continue
-            before = [v for v in mentioned(value) if v not in self._bound]
-            before = [v for v in before if v in self._grouping.bindings]
-            if before:
-                pending += before
-                continue
-            pending.pop()
-            self._bind(Binding(current, value))
+        bindings = self._grouping.bindings
+
+        def is_bound(var: Var) -> bool:
+            return var in self._bound or var not in bindings
+
+        for shown in dependencies_first(var, lambda v: mentioned(bindings[v]), is_bound):
+            self._bind(Binding(shown, bindings[shown]))
 
 
 def needed_elsewhere(function: Function) -> frozenset[Var]:

@@ -17,11 +17,11 @@ from typing import Final, final
 
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
-from ...ir.expr import Expr, RefRead, TupleGet, Var, type_of
+from ...ir.expr import Expr, RefRead, Var, type_of
 from ...ir.op import Effect
 from ...ir.types import SizeType, TensorType
 from ..groups import Domain, Kind, Space
-from ..outlined import Remark, Separated, Stored
+from ..outlined import Remark, SeparatedRemark, StoredRemark
 from ..reading import Unreadable, shape_of
 from .access_analysis import Look, is_cheaper_again, look_at, own_domain
 from .fitting import (
@@ -50,6 +50,7 @@ from .nodes import (
     is_check,
     mentioned,
     target_of,
+    tuples_around,
     uses_of,
     with_whole_tuples,
 )
@@ -69,8 +70,8 @@ class Grouping:
         """`needed` are the variables that are used after the items."""
         needed = tuple(needed)
         items = with_whole_tuples(items, needed)
-        self._stored: Final[list[Stored]] = []
-        self._separated: Final[list[Separated]] = []
+        self._stored: Final[list[StoredRemark]] = []
+        self._separated: Final[list[SeparatedRemark]] = []
         self._products: Final[dict[Var, tuple[Item, Cluster]]] = {}
         self.home: Final[dict[Var, Cluster]] = {}
         self.bindings: Final[dict[Var, Expr]] = {i.var: i.value for i in items}
@@ -87,13 +88,12 @@ class Grouping:
         self._unsealed: Final[list[Cluster]] = []
         self._branching: Final[list[int]] = []
         """The orders of what has bodies of its own, which may use anything."""
-        self._overwritten: Final = Overwrites(items, self.bindings)
+        self.overwritten: Final = Overwrites(items, self.bindings)
         for item in items:
             if item.role is Role.OPAQUE:
                 self._opaque(item)
             elif item.role in COMPUTED:
                 self._computed(item)
-        self._gather_updates()
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
@@ -110,23 +110,18 @@ class Grouping:
 
     def is_leaf(self, var: Var) -> bool:
         """Return whether a variable is computed before whoever reads it: it does not float."""
-        bound = self.bindings.get(var)
-        if bound is None or var in self.home:
-            return True
-        return (
-            isinstance(bound, TupleGet)
-            and isinstance(bound.value, Var)
-            and self.is_leaf(bound.value)
-        )
+        around = tuples_around(var, self.bindings)
+        return any(v in self.home or v not in self.bindings for v in around)
+
+    def maker_of(self, leaf: Var) -> Var | None:
+        """Return the placed value that a leaf is, or is a part of; None for a value from
+        outside."""
+        return next((v for v in tuples_around(leaf, self.bindings) if v in self.home), None)
 
     def home_of(self, leaf: Var) -> Cluster | None:
         """Return the group that computes a leaf; None for a value from outside."""
-        while leaf not in self.home:
-            bound = self.bindings.get(leaf)
-            if not isinstance(bound, TupleGet) or not isinstance(bound.value, Var):
-                return None
-            leaf = bound.value
-        return self.home[leaf].final
+        maker = self.maker_of(leaf)
+        return None if maker is None else self.home[maker].final
 
     def bases(self, var: Var) -> tuple[Var, ...]:
         """Return the leaves that a variable shows, or is put together of."""
@@ -148,10 +143,10 @@ class Grouping:
         leaves = [leaf for var in mentioned(item.value) for leaf in self.bases(var)]
         for leaf in leaves:
             self._use(leaf, cluster, own=False)
-            self._stored.append(Stored(leaf, item.var, why_outside(item.value)))
+            self._stored.append(StoredRemark(leaf, item.var, why_outside(item.value)))
         self.home[item.var] = cluster
         branches = has_bodies(item.value)
-        self._overwritten.evaluated(item, leaves)
+        self.overwritten.evaluated(item, leaves)
         if branches:
             self._branching.append(cluster.order)
         is_effect = branches or self._effects.of(item.value) is not Effect.NONE
@@ -164,12 +159,16 @@ class Grouping:
             self._barrier = cluster.order
 
     def _new(self, kind: Kind | None, domain: Domain) -> Cluster:
-        self._orders += 1
-        cluster = Cluster(self._orders, kind, domain)
+        cluster = Cluster(self.next_order(), kind, domain)
         self._all.append(cluster)
         return cluster
 
-    def _first_user(self, cluster: Cluster) -> float:
+    def next_order(self) -> int:
+        """Return an order after all groups that there are."""
+        self._orders += 1
+        return self._orders
+
+    def first_user(self, cluster: Cluster) -> float:
         """Return the lowest order that must come after a group."""
         place = bisect_right(self._branching, cluster.order)
         if not cluster.is_needed or place == len(self._branching):
@@ -187,7 +186,7 @@ class Grouping:
         writer = self._writer(leaf)
         if writer is not None and writer is not cluster:
             writer.precede(cluster)
-        for target in self._overwritten.seen_in(leaf):
+        for target in self.overwritten.seen_in(leaf):
             self._readers.setdefault(target, []).append(cluster)
             if target is not leaf:
                 cluster.reads[target] = False
@@ -220,7 +219,7 @@ class Grouping:
         """Return whether a value is better computed again wherever it is used, and may be: nothing
         is written in between that it is made of."""
         last = self.uses[item.var].last
-        if self._overwritten.come_before(last, look.own):
+        if self.overwritten.come_before(last, look.own):
             return False
         return is_cheaper_again(item, look, self.uses, self._is_stored)
 
@@ -257,9 +256,9 @@ class Grouping:
             if leaf not in self._products:
                 continue
             other, cluster = self._products[leaf]
-            if cluster.final not in homes and self._first_user(cluster.final) > after:
+            if cluster.final not in homes and self.first_user(cluster.final) > after:
                 why = why_apart(item, cluster.final)
-                self._separated.append(Separated(other.var, item.var, leaf, why))
+                self._separated.append(SeparatedRemark(other.var, item.var, leaf, why))
                 return
 
     def _homes(self, look: Look) -> dict[Cluster, None]:
@@ -299,7 +298,7 @@ class Grouping:
         """Put a value into a group if it may be there; else note why not."""
         # What overwrites may be in the last group that reads.
         is_last = cluster.order > after or (item.role is Role.OVERWRITE and cluster.order == after)
-        if not is_last and self._first_user(cluster) < inf:
+        if not is_last and self.first_user(cluster) < inf:
             found = "something needs it before its other operands are there"
         elif cluster.calls + look.calls > MOST_CALLS or len(cluster.reads) >= MOST_OPERANDS:
             found = f"its kernel has {MOST_CALLS} operators or {MOST_OPERANDS} operands already"
@@ -308,11 +307,10 @@ class Grouping:
         if isinstance(found, str):
             used = next((v for v in look.own if self.home_of(v) is cluster), None)
             if used is not None:
-                self._stored.append(Stored(used, item.var, found))
+                self._stored.append(StoredRemark(used, item.var, found))
             return False
         if not is_last:
-            self._orders += 1
-            cluster.order = self._orders
+            cluster.order = self.next_order()
         self._add(item, cluster, found)
         return True
 
@@ -419,7 +417,7 @@ class Grouping:
     def _merge(self, other: Cluster, cluster: Cluster) -> None:
         """Make one group of two, the other the earlier, if nothing stands in the way."""
         joint = joined(other, cluster)
-        if joint is None or self._first_user(other) < cluster.order or other.writes:
+        if joint is None or self.first_user(other) < cluster.order or other.writes:
             return
         inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
         reads = {v: own for v, own in cluster.reads.items() if v not in inner}
@@ -437,55 +435,9 @@ class Grouping:
         cluster.reads = reads
         cluster.absorb(other)
 
-    def _gather_updates(self) -> None:
-        """Put updates that nobody reads afterwards last, so that all else of a step has run when
-        the first parameter changes; plain ones go into one launch."""
-        gathered: Cluster | None = None
-        for cluster in self.clusters:
-            if not cluster.writes or not self._is_end(cluster):
-                continue
-            self._orders += 1
-            cluster.order = self._orders
-            if cluster.kind is not Kind.POINTWISE:
-                continue
-            if gathered is not None and cluster.calls + gathered.calls <= MOST_CALLS:
-                is_one = _count(gathered) == _count(cluster) and gathered.kind is Kind.POINTWISE
-                if not is_one and not all(map(self._has_updates_apart, (gathered, cluster))):
-                    continue
-                cluster.kind = Kind.POINTWISE if is_one else Kind.UPDATES
-                cluster.absorb(gathered)
-            gathered = cluster
-
-    def _has_updates_apart(self, cluster: Cluster) -> bool:
-        """Return whether no parameter that a group overwrites is read for another one, which a
-        pass of its own would find changed."""
-        for member in cluster.members:
-            others = (
-                cluster.writes - {target_of(member)} if member.role is Role.OVERWRITE else set()
-            )
-            seen: set[Var] = set()
-            pending = [*mentioned(member.value)] if others else []
-            while pending:
-                var = pending.pop()
-                if not others.isdisjoint(self._overwritten.seen_in(var)):
-                    return False
-                if var not in seen and not (self.is_leaf(var) and self.home_of(var) is not cluster):
-                    seen.add(var)
-                    pending += mentioned(self.bindings[var])
-        return True
-
-    def _is_end(self, cluster: Cluster) -> bool:
-        """Return whether nothing uses what is computed in a group."""
-        outside = (self.uses[m.var].outside for m in cluster.members)
-        return self._first_user(cluster) == inf and not any(outside)
-
 
 _TRIED: Final = 4
 """How many groups of each sort are looked at for a value."""
-
-
-def _count(cluster: Cluster) -> Dim:
-    return product(cluster.domain.shape)
 
 
 _PLACED: Final = (Role.ELEMENT, Role.OVERWRITE)

@@ -14,7 +14,6 @@ from ...ir.expr import (
     Assumption,
     Binding,
     Call,
-    TupleGet,
     Var,
     type_of,
 )
@@ -54,14 +53,9 @@ class Extraction:
         if leaf in self._seen:
             return
         self._seen.add(leaf)
-        base = leaf
-        bindings = self._grouping.bindings
-        while base not in self._grouping.home:
-            bound = bindings.get(base)
-            if not isinstance(bound, TupleGet) or not isinstance(bound.value, Var):
-                return
-            base = bound.value
-        self._stored.setdefault(base, []).append(leaf)
+        maker = self._grouping.maker_of(leaf)
+        if maker is not None:
+            self._stored.setdefault(maker, []).append(leaf)
 
     def kernel(self, cluster: Cluster) -> tuple[Closed, Group]:
         """Return the kernel function of a group, and the group as data."""

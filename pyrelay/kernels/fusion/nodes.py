@@ -40,7 +40,7 @@ from ...operators.composite.descent import overwrite
 from ...operators.composite.table_rows import add_rows, existing_rows, store_rows
 from ...operators.primitive.compare import cast
 from ..groups import Special, product_of, special_of
-from ..reading import dtype_of, shape_of
+from ..reading import dtype_of, first_of, shape_of, types_of_results
 from ..recording import Recording
 
 
@@ -147,7 +147,7 @@ def is_tensors(ty: Type) -> bool:
 
 def _is_one_shape(ty: Type) -> bool:
     """Return whether a result is a tensor, or several of one shape."""
-    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    fields = types_of_results(ty)
     shapes = {f.shape for f in fields if isinstance(f, TensorType)}
     return len(shapes) == 1 and all(isinstance(f, TensorType) for f in fields)
 
@@ -253,15 +253,13 @@ def has_bodies(value: Expr) -> bool:
 @lru_cache(maxsize=4096)
 def elements(ty: Type) -> int:
     """Return the number of elements of a value, by estimate."""
-    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
-    return sum(estimate(product(shape_of(f))) for f in fields)
+    return sum(estimate(product(shape_of(f))) for f in types_of_results(ty))
 
 
 @lru_cache(maxsize=4096)
 def size_in_bytes(ty: Type) -> int:
     """Return the bytes that a value fills, by estimate."""
-    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
-    return sum(elements(f) * (dtype_of(f).bits // 8) for f in fields)
+    return sum(elements(f) * (dtype_of(f).bits // 8) for f in types_of_results(ty))
 
 
 def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
@@ -309,8 +307,7 @@ def has_elements(call: Call) -> bool:
     types = [type_of(a) for a in call.args]
     match inside(call.callee.lowering):
         case Elementwise(body):
-            ty = type_of(call)
-            over = ty.fields[0] if isinstance(ty, TupleType) else ty
+            over = first_of(type_of(call))
         case Scatter(over=operand, body=body):
             over = types[operand]
         case _:

@@ -44,7 +44,7 @@ from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
 from ..outlined import outlined_of, with_outlined
 from ..reading import reshaped_operand
-from .closed_functions import Functions, call_of, close
+from .closed_functions import Functions
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
 from .nodes import gives_own_storage, has_bodies, is_host_number, is_tensors, mentioned
@@ -148,12 +148,7 @@ class _Outline(Rewriter):
         """Return the call of a region, or its code where it is too short to be one."""
         if sum(not _is_free(b.value) for b in cut.inside) < _FEWEST:
             return cut.inside
-        bound = {b.var for b in cut.inside}
-        used = (v for b in cut.inside for v in mentioned(b.value))
-        inputs = list(dict.fromkeys(v for v in used if v not in bound))
-        span = cut.inside[0].value.span
-        closed = close(_views_first(cut.inside), inputs, results, self._assumptions, span)
-        return call_of(self._regions.name(closed.function), closed)
+        return self._regions.take_out(_views_first(cut.inside), results, self._assumptions)
 
 
 @final

@@ -17,17 +17,15 @@ from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps
-from ...ir.types import TupleType
 from ...ir.verify import Stage
 from ...passes.base import Context, Opaque, Pass
 from ...passes.normalise.flavours import with_flavours
 from ..groups import Group, Kind, Output
 from ..outlined import outlined_of, with_outlined
-from ..reading import straight_line
-from .closed_functions import Functions, call_of, close
+from ..reading import straight_line, types_of_results
+from .closed_functions import Functions
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import KERNEL
-from .nodes import mentioned
 
 HasCode: TypeAlias = Callable[[Call], bool]
 """Whether a backend has code of its own for the call of an operator."""
@@ -81,9 +79,7 @@ class _OwnCalls(Rewriter):
         """Add a binding to `code`, or the call of a kernel function."""
         match binding.value:
             case Call(Op() as op) as call if not self._opaque(op) and self._has_code(call):
-                inputs = list(dict.fromkeys(mentioned(call)))
-                closed = close([binding], inputs, [binding.var], self._assumptions, call.span)
-                for made in call_of(self._calls.name(closed.function), closed):
+                for made in self._calls.take_out([binding], [binding.var], self._assumptions):
                     code.bind(made.var, made.value)
             case _:
                 yield from super().binding(binding, code)
@@ -93,7 +89,6 @@ def _group(function: Function) -> Group:
     """Return the group of a kernel function that is one call."""
     bindings, end = straight_line(function.body)
     (call,) = (b.value for b in bindings if isinstance(b.value, Call))
-    ty = type_of(end)
-    count = len(ty.fields) if isinstance(ty, TupleType) else 1
+    count = len(types_of_results(type_of(end)))
     outputs = tuple(Output(end, number, None) for number in range(count))
     return Group(Kind.CALL, function, outputs, call=call)

@@ -21,7 +21,7 @@ from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
 from ..outlined import outlined_of
 from ..reading import straight_line
-from .closed_functions import Functions, call_of, close
+from .closed_functions import Functions
 from .nodes import mentioned
 
 CALLS: Final = "calls."
@@ -63,16 +63,16 @@ def _cut(region: Function, calls: Functions) -> Function:
             run.append(binding)
             bound.add(binding.var)
             continue
-        _close(run, [b.var for b in run if last.get(b.var, 0) >= place], region, calls, code)
+        _take_out(run, [b.var for b in run if last.get(b.var, 0) >= place], region, calls, code)
         run, bound = [], set()
         code.bind(binding.var, binding.value)
-    _close(run, [b.var for b in run if b.var in mentioned(end)], region, calls, code)
+    _take_out(run, [b.var for b in run if b.var in mentioned(end)], region, calls, code)
     rebuilt = rebuild(region, (code.close(end),))
     assert isinstance(rebuilt, Function)
     return rebuilt
 
 
-def _close(
+def _take_out(
     run: Sequence[Binding],
     given: Sequence[Var],
     region: Function,
@@ -82,12 +82,8 @@ def _close(
     """Add the call of a function in the place of a run of calls of torch."""
     if not run:
         return
-    bound = {b.var for b in run}
-    used = (v for b in run for v in mentioned(b.value))
-    inputs = list(dict.fromkeys(v for v in used if v not in bound))
     results = [v for v in given if v.ty != UNIT]
-    closed = close(run, inputs, results, region.assumptions, run[0].value.span)
-    for binding in call_of(calls.name(closed.function), closed):
+    for binding in calls.take_out(run, results, region.assumptions):
         code.bind(binding.var, binding.value)
 
 

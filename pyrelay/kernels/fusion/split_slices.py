@@ -162,7 +162,7 @@ def _stacks(bindings: Sequence[Binding], needed: frozenset[Var]) -> dict[Var, _S
             slices.setdefault(found.source, {})[binding.var] = found
     if not slices:
         return {}
-    body = _Body(bindings, needed)
+    body = _BodyUsers(bindings, needed)
     stacks = {v: body.stack(v, found) for v, found in slices.items()}
     return {v: stack for v, stack in stacks.items() if stack is not None}
 
@@ -200,7 +200,7 @@ def _slice(binding: Binding) -> _Slice | None:
 
 
 @final
-class _Body:
+class _BodyUsers:
     """The bindings of a body, and their users."""
 
     def __init__(self, bindings: Sequence[Binding], needed: frozenset[Var]) -> None:

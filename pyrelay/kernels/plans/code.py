@@ -19,6 +19,7 @@ from typing import ClassVar, Final, final
 from ...dataclass import dataclass
 from ...diagnostics.source import BUILTIN, Span
 from ...ir.expr import Function, Var
+from ...ir.traverse import dependencies_first
 from ..calling import Argument
 from ..reading import results_of
 from .terms import Access, Term, Terms
@@ -180,22 +181,12 @@ class CodeBlock(ABC):
 
     def _bound_to(self, term: Term) -> frozenset[str]:
         """Return the axes that a term moves along, and the blocks in which it is kept."""
-        pending = [term]
-        while pending:
-            current = pending[-1]
-            if current in self.moving:
-                pending.pop()
-                continue
-            before = self._code.terms.before(current)
-            missing = [t for t in before if t not in self.moving]
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            own = {n for d in self._code.terms.dims(current) for n in d.names()}
-            inner = frozenset[str]().union(*(self.moving[t] for t in before))
-            if current.op != "result":
-                self.moving[current] = inner | (own & self._moving)
+        terms = self._code.terms
+        for current in dependencies_first(term, terms.before, self.moving.__contains__):
+            assert current.op != "result"  # `set_axes` comes first
+            own = {n for d in terms.dims(current) for n in d.names()}
+            inner = frozenset[str]().union(*(self.moving[t] for t in terms.before(current)))
+            self.moving[current] = inner | (own & self._moving)
         return self.moving[term]
 
     def set_axes(self, term: Term, axes: Iterable[str]) -> None:
@@ -204,24 +195,14 @@ class CodeBlock(ABC):
 
     def text(self, term: Term) -> Text:
         """Return the text of a term, computing before it what it needs."""
-        pending = [term]
-        while pending:
-            current = pending[-1]
-            home = self._home(current)
-            if home.known(current) is not None:
-                pending.pop()
-                continue
-            missing = [
-                t for t in self._code.terms.before(current) if self._home(t).known(t) is None
-            ]
-            if missing:
-                pending += reversed(missing)
-                continue
-            pending.pop()
-            home.compute(current)
+        for current in dependencies_first(term, self._code.terms.before, self._is_known):
+            self._home(current).compute(current)
         found = self._home(term).known(term)
         assert found is not None
         return found
+
+    def _is_known(self, term: Term) -> bool:
+        return self._home(term).known(term) is not None
 
     def _home(self, term: Term) -> CodeBlock:
         """Return the outermost block that a term can be computed in."""

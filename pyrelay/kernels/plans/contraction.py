@@ -71,7 +71,7 @@ class ContractionPlan:
 
 def contraction_plan(group: Group, layout: Layout) -> ContractionPlan:
     """Return the plan of a pass with sums of products. Raises NoKernel."""
-    return _Planner(group, layout).plan()
+    return _ContractionReader(group, layout).plan()
 
 
 def sorts_in(group: Group) -> Sorts:
@@ -105,7 +105,7 @@ def _is_turned(group: Group, first: Sorts) -> bool:
 
 
 @final
-class _Planner:
+class _ContractionReader:
     """Reads one group: its sums and reductions are leaves, whose operands are read in turn."""
 
     def __init__(self, group: Group, layout: Layout) -> None:
@@ -195,11 +195,12 @@ class _Planner:
 
     def _place_beside(self, reduced: Reduced) -> tuple[Dim, ...]:
         """Return where a reduction beside the sums has its element for the place in the loop."""
-        own, sizes = reduced.domain, reduced.reduced_sizes
-        _, flat = self._along[product(sizes)]
+        own = reduced.domain
+        count = product(own.along)
+        _, flat = self._along[count]
         return own.at(
             self._places.relocated(self._kept, self._domain.kept, own.kept),
-            self._places.relocated((flat,), (product(sizes),), sizes),
+            self._places.relocated((flat,), (count,), own.along),
         )
 
     def _reduction(self, reduced: Reduced, at: Sequence[Dim]) -> Reduction:

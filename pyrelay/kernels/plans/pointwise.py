@@ -13,6 +13,7 @@ from ...ir.dims import ONE, Dim, DimOp, product
 from ...ir.expr import type_of
 from ..calling import Layout, NoKernel
 from ..groups import Group, Scattered
+from ..operands import LEAST_UNIT
 from ..places import steps_of
 from ..reading import dtype_of, shape_of
 from .supplier import Store, TermSupplier
@@ -23,9 +24,6 @@ OUTER: Final = "%outer"
 ACROSS: Final = "%across"
 ALONG: Final = "%along"
 """Coordinates; no size has such a name."""
-
-_LEAST: Final = 8
-"""Sides of fewer float32 fill no 32 bytes, the least that is read from memory."""
 
 
 @final
@@ -93,7 +91,7 @@ def rectangles_of(group: Group, layout: Layout) -> Rectangles | None:
     for first in range(across + 1):
         found = product(shape[:first]), product(shape[first : across + 1]), behind
         if first == across or not _is_taken_apart(crossing_plan(group, layout, found)):
-            return None if any(d.constant in range(_LEAST) for d in found[1:]) else found
+            return None if any(d.constant in range(LEAST_UNIT) for d in found[1:]) else found
     return None
 
 

@@ -7,12 +7,12 @@ long such a row may be. Loops over a longer row read it once for each stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from ...ir.dims import ONE, ZERO, Dim
 from .rows import KEPT, REDUCED, RowPlan
-from .terms import Access, Term, Terms
+from .terms import Access, Term
 
 _REGISTER: Final = 32
 """The bits of a register."""
@@ -23,7 +23,8 @@ def registers_per_element(plan: RowPlan) -> int:
     fills. What is loaded and used up in between counts half, since it need not be there for all
     elements at once."""
     phases = _phases(plan)
-    lying = _along(plan.supplier.terms, [t for phase in phases for t in phase])
+    varying = plan.supplier.terms.varying(plan.roots, (REDUCED,))
+    lying = {t for t in varying if t.op != "size"}  # places are easily made again
     first = {t: number for number, phase in enumerate(phases) for t in phase if t in lying}
     last = dict(first)
     for number, phase in enumerate(phases):
@@ -47,18 +48,6 @@ def _phases(plan: RowPlan) -> list[list[Term]]:
         seen.update(new)
         phases.append(new)
     return phases
-
-
-def _along(terms: Terms, needed: Iterable[Term]) -> set[Term]:
-    """Return the terms that differ along a row, without places, which are easily made again."""
-    found: set[Term] = set()
-    for term in sorted(needed, key=lambda t: t.number):
-        if term.op == "result":
-            continue
-        is_own = any(REDUCED in dim.names() for dim in terms.dims(term))
-        if is_own or not found.isdisjoint(terms.before(term)):
-            found.add(term)
-    return {t for t in found if t.op != "size"}
 
 
 def _registers(term: Term) -> int:

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, final
 from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Var, type_of
+from ...ir.traverse import dependencies_first
 from ..calling import Layout, NoKernel
 from ..groups import Domain, Group, Output, Reduced
 from ..places import linear, steps_of
@@ -213,15 +214,7 @@ class _RowReader:
 
     def _stage(self, term: Term) -> int:
         """Return after how many stages a term is known."""
-        pending = [term]
-        while pending:
-            current = pending[-1]
-            before = self._supplier.terms.before(current)
-            missing = [t for t in before if t not in self._stages]
-            if missing:
-                pending += missing
-                continue
-            pending.pop()
-            known = max((self._stages[t] for t in before), default=0)
-            self._stages.setdefault(current, known)
+        before = self._supplier.terms.before
+        for current in dependencies_first(term, before, self._stages.__contains__):
+            self._stages[current] = max((self._stages[t] for t in before(current)), default=0)
         return self._stages[term]

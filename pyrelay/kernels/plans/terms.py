@@ -7,7 +7,7 @@ terms made before them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, final
 
 from ...dataclass import dataclass
@@ -135,6 +135,15 @@ class Terms:
             seen |= dict.fromkeys(missing)
             pending += missing
         return list(seen)
+
+    def varying(self, roots: Iterable[Term], coordinates: Collection[str]) -> set[Term]:
+        """Return those of the terms that roots need that differ along coordinates."""
+        found: set[Term] = set()
+        for term in sorted(self.needed(roots), key=lambda t: t.number):
+            own = (name for dim in self.dims(term) for name in dim.names())
+            if any(name in coordinates for name in own) or not found.isdisjoint(self.before(term)):
+                found.add(term)
+        return found
 
     def before(self, term: Term) -> tuple[Term, ...]:
         """Return the terms that one needs: its operands, and the coordinates in its dims."""

@@ -17,7 +17,7 @@ from ...dataclass import dataclass
 from ...ir.dims import Dim
 from ...ir.expr import type_of
 from ...ir.types import DType, TensorType, is_float
-from ...kernels.arena import Block, placed
+from ...kernels.arena import Allocation, placed
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Form, Layout, Size, Sizes, Stride
 from ...kernels.operands import WIDE, form_of, is_number, unit_of
@@ -167,7 +167,7 @@ class _Preparing:
 
     def _places(self, text: RegionText, routes: Mapping[int, int]) -> tuple[dict[int, int], int]:
         """Return where values and scratch begin in the arena, and its bytes."""
-        blocks = {v: Block(self._values[v].bytes, *self._tape.lives[v]) for v in text.in_arena}
+        blocks = {v: Allocation(self._values[v].bytes, *self._tape.lives[v]) for v in text.in_arena}
         blocks |= self._scratch(text, routes)
         begins, arena = placed(tuple(blocks.values()))
         return dict(zip(blocks, begins, strict=True)), arena
@@ -212,19 +212,21 @@ class _Preparing:
         ty = self._tape.types[value]
         return isinstance(ty, TensorType) and is_float(ty.dtype)
 
-    def _scratch(self, text: RegionText, routes: Mapping[int, int]) -> dict[int, Block]:
+    def _scratch(self, text: RegionText, routes: Mapping[int, int]) -> dict[int, Allocation]:
         """Return the scratch of steps, each of which needs its own alone: that of the step's route,
         or of both where none is chosen."""
         kernels = [n for n, s in enumerate(self._tape.steps) if isinstance(s, KernelStep)]
         times = {step: time for time, step in enumerate(kernels)}
-        found: dict[int, Block] = {}
+        found: dict[int, Allocation] = {}
         for number, made in enumerate(text.scratch):
             room = made.target.dtype.bits // 8
             for dim in made.target.shape:
                 room *= self._integer(made.step, Size(dim))
             if made.target.way not in {None, routes.get(made.step, made.target.way)}:
                 room = 0
-            found[len(self._tape.types) + number] = Block(room, times[made.step], times[made.step])
+            found[len(self._tape.types) + number] = Allocation(
+                room, times[made.step], times[made.step]
+            )
         return found
 
     def _integer(self, number: int, argument: Size | Stride) -> int:

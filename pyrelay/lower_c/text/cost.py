@@ -26,13 +26,7 @@ def cost_of(terms: Terms, roots: Iterable[Term]) -> int:
 def cost_along(terms: Terms, roots: Iterable[Term], coordinates: Iterable[str]) -> int:
     """Return about how many additions it takes to compute those of some terms that are others at
     each place of the loops with these coordinates; the rest is computed before them."""
-    names = frozenset(coordinates)
-    varying: set[Term] = set()
-    for term in sorted(terms.needed(roots), key=lambda t: t.number):
-        own = (name for dim in terms.dims(term) for name in dim.names())
-        if not varying.isdisjoint(terms.before(term)) or not names.isdisjoint(own):
-            varying.add(term)
-    return sum(map(_cost, varying))
+    return sum(map(_cost, terms.varying(roots, frozenset(coordinates))))
 
 
 _MOST: Final = 540

@@ -82,7 +82,7 @@ def write_beside(code: KernelText, plan: ContractionPlan) -> None:
     if not stores:
         return
     rows = plan.sorts.rows.count
-    loops = {product(r.reduced.reduced_sizes) for r in plan.beside}
+    loops = {product(r.reduced.domain.along) for r in plan.beside}
     if len(loops) != 1:
         raise NoKernel("reductions beside sums of products go along several loops")
     (count,) = loops

@@ -217,18 +217,11 @@ def start(launches: Sequence[Launch], values: Sequence[Any], device: torch.devic
         return
     found = [v.data_ptr() if isinstance(v, torch.Tensor) else v for v in values]
     pointers = [p for p, v in zip(found, values, strict=True) if isinstance(v, torch.Tensor)]
-    start_at(launches, found, device, is_aligned=are_aligned(pointers))
-
-
-def start_at(
-    launches: Sequence[Launch], values: Sequence[Any], device: torch.device, *, is_aligned: bool
-) -> None:
-    """Start kernels, on the current stream of a device, on addresses and numbers. `is_aligned` says
-    that all the addresses are."""
+    is_aligned = are_aligned(pointers)
     with on(device):
         stream = current_stream()
         for launch in launches:
-            launch.start(values, stream, is_aligned=is_aligned)
+            launch.start(found, stream, is_aligned=is_aligned)
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:

@@ -16,7 +16,7 @@ import torch
 from torch.autograd.graph import increment_version
 
 from ...ir.dims import Dim
-from ...kernels.arena import Block, placed
+from ...kernels.arena import Allocation, placed
 from ...kernels.backend import RegionFunction
 from ...kernels.calling import Sizes
 from ...kernels.operands import is_shared, key_of
@@ -35,7 +35,7 @@ from ...kernels.tape import (
 )
 from .launch import MOST_SHAPES, KernelCall
 from .prepare import Prepared, Storage
-from .tape import ALIGNMENT, Called, Launched, SizedStep, SizedTape, Slot
+from .tape import ALIGNMENT, KernelLaunches, SizedStep, SizedTape, Slot, TorchCall
 
 Callee: TypeAlias = Callable[..., Any]
 
@@ -158,12 +158,12 @@ class _Sizing:
 
     def _divided(self) -> dict[int, int]:
         """Divide the arena; return where the values begin that have a slot."""
-        blocks: dict[int, Block] = {}
+        blocks: dict[int, Allocation] = {}
         for step, prepared in self._first.kernels.items():
             for number, position in zip(step.results, _positions(prepared), strict=True):
                 if number in self._tape.lives:
                     room = prepared.storage[position].bytes
-                    blocks[number] = Block(_aligned(room), *self._tape.lives[number])
+                    blocks[number] = Allocation(_aligned(room), *self._tape.lives[number])
         begins, self._bytes = placed(tuple(blocks.values()))
         return dict(zip(blocks, begins, strict=True))
 
@@ -190,8 +190,8 @@ class _Sizing:
             case _:
                 raise AssertionError(step)
 
-    def _called(self, function: Callee, step: Step, result: int) -> Called:
-        return Called(function, used_by(step), result, self._strides(result), step.dead)
+    def _called(self, function: Callee, step: Step, result: int) -> TorchCall:
+        return TorchCall(function, used_by(step), result, self._strides(result), step.dead)
 
     def _reshaping(self, number: int) -> Callee:
         shape = tuple(map(self._first.size, shape_of(self._tape.types[number])))
@@ -201,19 +201,19 @@ class _Sizing:
         """Return the strides of a value of torch's, where kernels rely on them."""
         return self._first.strides.get(number) if number in self._read else None
 
-    def _taken_apart(self, step: KernelStep) -> tuple[Called, ...]:
+    def _taken_apart(self, step: KernelStep) -> tuple[TorchCall, ...]:
         """Return the call of a kernel that runs as calls of torch, and the parts of its result."""
         whole = self._number() if step.whole is None else step.whole
-        called = Called(self._first.functions[step], step.operands, whole, None, ())
+        called = TorchCall(self._first.functions[step], step.operands, whole, None, ())
         parts = (
-            Called(itemgetter(field), (whole,), number, self._strides(number), ())
+            TorchCall(itemgetter(field), (whole,), number, self._strides(number), ())
             for field, number in enumerate(step.results)
         )
         dead = step.dead if step.whole is not None else (*step.dead, whole)
         *before, last = (called, *parts)
         return (*before, replace(last, dead=dead))
 
-    def _launched(self, step: KernelStep, prepared: Prepared) -> Launched:
+    def _launched(self, step: KernelStep, prepared: Prepared) -> KernelLaunches:
         """Return kernels that run at addresses: a value has a slot, is new storage, or, if nothing
         uses it, lies behind the slots with what the kernels need for themselves."""
         at = dict(zip(_positions(prepared), step.results, strict=True))
@@ -237,7 +237,7 @@ class _Sizing:
         self._bytes = max(self._bytes, scratch)
         launches = tuple(launch.placed(numbers) for launch in prepared.launches)
         whole = None if step.whole is None else (step.whole, step.results)
-        return Launched(launches, tuple(slots), tuple(fresh), whole, step.dead)
+        return KernelLaunches(launches, tuple(slots), tuple(fresh), whole, step.dead)
 
     def _number(self) -> int:
         """Return the number of a new value."""

@@ -39,7 +39,7 @@ class Slot:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Launched:
+class KernelLaunches:
     """Kernels, whose holes are the numbers of values; `fresh` are the results that outlive the
     run, `whole` is the number of the tuple of them, if something needs it."""
 
@@ -52,7 +52,7 @@ class Launched:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Called:
+class TorchCall:
     """A call of torch's. `strides` are those of the first run, where kernels rely on them."""
 
     function: Callable[..., Any]
@@ -62,7 +62,7 @@ class Called:
     dead: tuple[int, ...]
 
 
-SizedStep: TypeAlias = Launched | Called
+SizedStep: TypeAlias = KernelLaunches | TorchCall
 
 
 @final
@@ -111,7 +111,7 @@ class _Run:
         with nullcontext() if self._base is None else on(self._tape.device):
             stream = 0 if self._base is None else current_stream()
             for step in self._tape.steps:
-                if isinstance(step, Launched):
+                if isinstance(step, KernelLaunches):
                     self._launch(step, stream)
                 else:
                     self._call(step)
@@ -119,7 +119,7 @@ class _Run:
                     self._values[number] = None
         return () if self._tape.result is None else self._values[self._tape.result]
 
-    def _launch(self, step: Launched, stream: int) -> None:
+    def _launch(self, step: KernelLaunches, stream: int) -> None:
         for slot in step.slots:
             self._open(slot)
         for number, storage in step.fresh:
@@ -156,7 +156,7 @@ class _Run:
             typed = self._typed[dtype] = self._arena.view(dtype)
         return slot_of(typed, slot)
 
-    def _call(self, step: Called) -> None:
+    def _call(self, step: TorchCall) -> None:
         values = self._values
         result = step.function(*[values[o] for o in step.operands])
         if step.strides is not None and result.stride() != step.strides:

@@ -35,6 +35,7 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import broadcast_dims, common_dtype, joined_dim
+from ...ir.traverse import dependencies_first
 from ...ir.types import TensorType, TupleType, Type, show
 from ..matrices.products import diagonal
 from ..primitive import create, reduce, view
@@ -330,18 +331,13 @@ def _best(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:
 
     numbers = {frozenset((i,)): i for i in everything}
     steps: list[tuple[int, int]] = []
-    pending = [everything]
-    while pending:
-        chosen = pending[-1]
-        if chosen in numbers:
-            pending.pop()
-            continue
+
+    def halves(chosen: frozenset[int]) -> tuple[frozenset[int], frozenset[int]]:
         left = plan(chosen)[2][0]
-        right = chosen - left
-        missing = [s for s in (right, left) if s not in numbers]
-        if missing:
-            pending += missing
-            continue
+        return left, chosen - left
+
+    for chosen in dependencies_first(everything, halves, numbers.__contains__):
+        left, right = halves(chosen)
         numbers[chosen] = len(terms) + len(steps)
         steps.append((numbers[left], numbers[right]))
     return tuple(steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pyrelay.ir.expr import Binding, Call, GlobalVar, Var
-from pyrelay.kernels.arena import Block, placed
+from pyrelay.kernels.arena import Allocation, placed
 from pyrelay.kernels.cost import size_of
 from pyrelay.kernels.early_updates import in_order
 from pyrelay.kernels.memory import plan_memory
@@ -83,7 +83,9 @@ def test_what_updates_read_is_needed_no_longer_than_until_they_run() -> None:
     (name,) = outlined.regions
     region = found.functions[name]
     plan = plan_memory(region, outlined.groups)
-    blocks = [Block(size_of(v.ty).evaluate({"N": 64}), *plan.lives[v]) for v in plan.slots if v.ty]
+    blocks = [
+        Allocation(size_of(v.ty).evaluate({"N": 64}), *plan.lives[v]) for v in plan.slots if v.ty
+    ]
     values = placed(blocks)[1] / (64 * 8 * 4)
     assert values <= 6  # four layers, and the gradients of two
 

@@ -16,7 +16,7 @@ from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fitting import Cluster
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.groups import Domain, Group, Kind
-from pyrelay.kernels.outlined import Separated, outlined_of
+from pyrelay.kernels.outlined import SeparatedRemark, outlined_of
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.values.values import Cell
 from pyrelay.text.printer import to_text
@@ -31,8 +31,8 @@ def fused(text: str) -> Module:
     return found
 
 
-def separated(found: Module) -> list[Separated]:
-    return [r for r in outlined_of(found).remarks if isinstance(r, Separated)]
+def separated(found: Module) -> list[SeparatedRemark]:
+    return [r for r in outlined_of(found).remarks if isinstance(r, SeparatedRemark)]
 
 
 def called(found: Module) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call, Function, GlobalVar, Var, type_of
-from pyrelay.kernels.arena import Block, placed
+from pyrelay.kernels.arena import Allocation, placed
 from pyrelay.kernels.cost import size_of
 from pyrelay.kernels.fusion.nodes import mentioned
 from pyrelay.kernels.memory import MemoryPlan, plan_memory
@@ -114,5 +114,7 @@ def test_small_values_lie_where_a_large_one_was_as_soon_as_sizes_are_known() -> 
     )
     check(region, plan)
     assert plan.bytes == 64 * N
-    blocks = [Block(size_of(type_of(v)).evaluate({"N": 64}), *plan.lives[v]) for v in plan.slots]
+    blocks = [
+        Allocation(size_of(type_of(v)).evaluate({"N": 64}), *plan.lives[v]) for v in plan.slots
+    ]
     assert placed(blocks)[1] == 48 * 64
