@@ -8,7 +8,6 @@ close to each other share a measurement, so a program that meets thousands of th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, final
@@ -20,10 +19,9 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 from ..config import current
 from ..dataclass import dataclass
 from ..ir.op import Method
-from .measurements import keep, key_of, recall
+from .measurements import key_of, settle, winner_of
 from .timing import fastest
 
-_LOGGER: Final = logging.getLogger("pyrelay.runtime")
 _MOST_SIZES: Final = 4096
 """How many combinations of sizes a call remembers."""
 
@@ -42,7 +40,7 @@ Function: TypeAlias = Callable[..., Any]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Called:
+class MeasuredCall:
     """A call: the operator with its attributes as text, the methods beside its own body,
     and for each operand which of its sizes the types leave open."""
 
@@ -51,15 +49,13 @@ class Called:
     open_sizes: tuple[tuple[bool, ...], ...]
 
 
-_known: Final[dict[str, str]] = {}
-"""The winners that this process has looked up or found."""
-
-
 @final
 class Site(dict[Any, Function]):
     """From sizes, in any form, to the function that does a call with them fastest."""
 
-    def __init__(self, called: Called, functions: Callable[[], Mapping[str, Function]]) -> None:
+    def __init__(
+        self, called: MeasuredCall, functions: Callable[[], Mapping[str, Function]]
+    ) -> None:
         """`functions` returns the functions that do the call, by the name of the method, `PLAIN`
         first."""
         super().__init__()
@@ -87,11 +83,10 @@ class Site(dict[Any, Function]):
         if len(fits) == 1:
             return PLAIN
         key = self._key(operands)
-        known = _known.get(key) or recall(key)
-        if known not in fits:
-            known = self._measure(key, {n: f for n, f in functions.items() if n in fits}, operands)
-        _known[key] = known
-        return known
+        known = winner_of(key, fits)
+        if known is not None:
+            return known
+        return self._measure(key, {n: f for n, f in functions.items() if n in fits}, operands)
 
     def _key(self, operands: Sequence[torch.Tensor | None]) -> str:
         found: list[Any] = []
@@ -108,10 +103,7 @@ class Site(dict[Any, Function]):
     ) -> str:
         found = fastest(functions, operands)
         shapes = ", ".join(str(tuple(v.shape)) for v in operands if v is not None)
-        times = ", ".join(f"{name} {1e6 * time:.0f} us" for name, time in found.times.items())
-        _LOGGER.info("%s of %s: %s (%s)", self._called.name, shapes, found.name, times)
-        if found.is_sure:
-            keep(key, found.name)
+        settle(key, f"{self._called.name} of {shapes}", found)
         return found.name
 
 

@@ -50,6 +50,11 @@ class Fastest:
     times: Mapping[str, float]
     """The best time of each, in seconds."""
 
+    @property
+    def shown(self) -> str:
+        """The times as text."""
+        return ", ".join(f"{name} {1e6 * time:.0f} us" for name, time in self.times.items())
+
 
 class Stopwatch(Protocol):
     """Takes times."""

@@ -27,15 +27,15 @@ from ..ir.op import (
 from ..ir.types import DType, TupleType, Type, dtype_of, int64, is_float
 from .apply import compute_dtype, integer_dtype, needs_tensors
 from .constants import torch_dtype
-from .terms import Context, Form, Term, form_of, interior, leaf, part_of, tuple_term
+from .terms import EmitContext, Form, Term, form_of, interior, leaf, part_of, tuple_term
 from .text import TextScalars
-from .trace import NotTraceable, static_leaf, trace
+from .trace import NotTraceable, term_of, trace
 
 MOST_INLINE: Final = 12
 """A body that traces to more calls than this is called by its name instead, for shorter code."""
 
 
-def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Term:
+def emit_op(call: Call, operands: Sequence[Term | None], context: EmitContext) -> Term:
     """Return the value of an operator call as a term; an omitted operand is None."""
     assert isinstance(call.callee, Op)
     op = call.callee
@@ -61,7 +61,11 @@ def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Te
 
 
 def _traced(
-    op: Op, body: Callable[..., Any], call: Call, operands: Sequence[Term | None], context: Context
+    op: Op,
+    body: Callable[..., Any],
+    call: Call,
+    operands: Sequence[Term | None],
+    context: EmitContext,
 ) -> Term:
     device: list[Any] = []
     if op.shape is ShapeBehaviour.FACTORY:
@@ -82,7 +86,7 @@ def _traced(
 
 
 def call_body(
-    call: Call, operands: Sequence[Term | None], context: Context, body: ast.expr
+    call: Call, operands: Sequence[Term | None], context: EmitContext, body: ast.expr
 ) -> Term:
     """Call an operator's body by its name, arguments in the order that `ir.op` promises it."""
     code, op = context.code, call.callee
@@ -92,8 +96,8 @@ def call_body(
         first.append(leaf(lambda: code.name("torch"), Form.OTHER))
     if op.shape is ShapeBehaviour.FACTORY:
         first.append(leaf(lambda: code.name("device"), Form.OTHER))
-    given = [static_leaf(code, None) if t is None else t for t in operands]
-    attrs = [static_leaf(code, _attr(a, context)) for a in call.attrs.values()]
+    given = [term_of(code, t) for t in operands]
+    attrs = [term_of(code, _attr(a, context)) for a in call.attrs.values()]
     term = Term((*first, *given, *attrs), lambda *nodes: code.call(body, nodes), Form.OTHER)
     return _typed(term, call)
 
@@ -108,7 +112,7 @@ def _typed(term: Term, call: Call) -> Term:
     return Term(term.inputs, term.make, form, dtype_of(ty))
 
 
-def _attr(value: Any, context: Context) -> Any:
+def _attr(value: Any, context: EmitContext) -> Any:
     """Return an attribute as bodies take it; a size that only the run knows is a term."""
     match value:
         case Dim() if value.constant is not None:
@@ -129,14 +133,14 @@ def _surely_has_tensor(ty: Type) -> bool:
 
 
 def _all_tensors(
-    operands: Sequence[Term | None], types: Sequence[Type], context: Context
+    operands: Sequence[Term | None], types: Sequence[Type], context: EmitContext
 ) -> list[Term | None]:
     return [
         t if t is None else _tensors(t, ty, context) for t, ty in zip(operands, types, strict=True)
     ]
 
 
-def _tensors(term: Term, ty: Type, context: Context) -> Term:
+def _tensors(term: Term, ty: Type, context: EmitContext) -> Term:
     """Return a term as a tensor even if it is a number; tuples of numbers likewise."""
     if isinstance(ty, TupleType):
         return _tensor_tuple(term, ty, context)
@@ -146,7 +150,7 @@ def _tensors(term: Term, ty: Type, context: Context) -> Term:
     return TextScalars(context, dtype).tensor(term)
 
 
-def _tensor_tuple(term: Term, ty: TupleType, context: Context) -> Term:
+def _tensor_tuple(term: Term, ty: TupleType, context: EmitContext) -> Term:
     if all(form_of(f) is not Form.EITHER and form_of(f) is not Form.NUMBER for f in ty.fields):
         return term
     code = context.code
@@ -155,7 +159,7 @@ def _tensor_tuple(term: Term, ty: TupleType, context: Context) -> Term:
     return tuple_term(code, fields)
 
 
-def _as_declared(term: Term, ty: Type, context: Context) -> Term:
+def _as_declared(term: Term, ty: Type, context: EmitContext) -> Term:
     """A body of constants alone gives a number; at run time floats are tensors."""
     dtype = dtype_of(ty)
     if dtype is not None and is_float(dtype) and not term.is_tensor:

@@ -19,6 +19,7 @@ from ..dataclass import dataclass
 from ..ir.dims import Dim
 from ..ir.expr import Call
 from ..ir.op import Op
+from ..ir.traverse import dependencies_first
 from ..ir.types import DType, SizeType, TensorType, Type, dtype_of, is_float
 from .code import Code
 
@@ -70,7 +71,7 @@ class Term:
         )
 
 
-class Context(Protocol):
+class EmitContext(Protocol):
     """The surroundings that the function under construction supplies to the calls in it."""
 
     @property
@@ -146,19 +147,15 @@ def part_of(code: Code, term: Term, index: int, ty: Type) -> Term:
     return Term((term,), make, form_of(ty), dtype_of(ty))
 
 
-def write(term: Term, context: Context, hint: str) -> ast.expr:
+def write(term: Term, context: EmitContext, hint: str) -> ast.expr:
     """Return the syntax of a term, its shared parts assigned to names first."""
     uses = _uses(term)
     written: dict[Term, ast.expr] = {}
-    stack: list[tuple[Term, bool]] = [(term, False)]
-    while stack:
-        current, expanded = stack.pop()
-        if current in written:
-            continue
-        if not expanded and current.inputs:
-            stack.append((current, True))
-            stack += ((i, False) for i in reversed(current.inputs))
-            continue
+
+    def parts(current: Term) -> list[Term]:
+        return [i for i in current.inputs if i.inputs]
+
+    for current in dependencies_first(term, parts, written.__contains__):
         # A leaf is written anew: a syntax node has one place.
         node = current.make(*(written[i] if i.inputs else i.make() for i in current.inputs))
         if uses[current] > 1 and current.inputs:

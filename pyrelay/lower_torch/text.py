@@ -20,7 +20,7 @@ import torch
 from ..ir.types import DType, DTypeKind, bool_
 from .activations import TorchFunctions
 from .constants import torch_dtype
-from .terms import Context, Form, Number, Term, leaf
+from .terms import EmitContext, Form, Number, Term, leaf
 
 Binary: TypeAlias = "Callable[[TextScalars, Term, Term], Term]"
 
@@ -84,7 +84,7 @@ _BITS: Final = {
 class TextScalars(TorchFunctions):
     """The arithmetic of one call, as terms; numbers take `dtype` where they meet a tensor."""
 
-    def __init__(self, context: Context, dtype: DType, integer: DType | None = None) -> None:
+    def __init__(self, context: EmitContext, dtype: DType, integer: DType | None = None) -> None:
         """`integer` is the dtype of a result that is one integer and may leave its range."""
         self.context: Final = context
         self.integer: Final = integer
@@ -399,7 +399,7 @@ class TextScalars(TorchFunctions):
 _TORCH: Final = ("logical_and", "logical_or", "logical_xor", "logical_not", "where")
 
 
-def converted(context: Context, a: Term, dtype: DType) -> Term:
+def converted(context: EmitContext, a: Term, dtype: DType) -> Term:
     """Return a number as a 0-d tensor at run time, and a tensor in the dtype."""
     code = context.code
 
@@ -409,7 +409,7 @@ def converted(context: Context, a: Term, dtype: DType) -> Term:
     return Term((a,), make, Form.TENSOR, dtype)
 
 
-def _dtype(context: Context, dtype: DType) -> ast.expr:
+def _dtype(context: EmitContext, dtype: DType) -> ast.expr:
     return context.code.attribute(context.code.name("torch"), dtype.name)
 
 

@@ -22,7 +22,7 @@ from torch._ops import OpOverloadPacket
 from ..ir.types import DType, TensorType, TupleType, Type
 from .code import Code
 from .constants import torch_dtype
-from .terms import DTYPE_NAMES, Context, Form, Make, Term, leaf, part_of
+from .terms import DTYPE_NAMES, EmitContext, Form, Make, Term, leaf, part_of
 
 
 class NotTraceable(Exception):  # noqa: N818  control flow of the emitter, not an error
@@ -31,7 +31,7 @@ class NotTraceable(Exception):  # noqa: N818  control flow of the emitter, not a
 
 def trace(
     body: Callable[..., Any],
-    context: Context,
+    context: EmitContext,
     args: Sequence[Any],
     types: Sequence[Type | None],
     *,
@@ -52,7 +52,7 @@ def trace(
         raise
     except Exception as error:  # a stand-in met code that no tensor was needed for
         raise NotTraceable from error
-    return _term(code, result)
+    return term_of(code, result)
 
 
 def _stand_in(code: Code, arg: Any, known: dict[Term, Type | None]) -> Any:
@@ -86,7 +86,7 @@ class _TensorClass(metaclass=_IsTensor):
 class _Namespace:
     """Stands for torch or a module in it."""
 
-    def __init__(self, context: Context, module: ModuleType, path: str) -> None:
+    def __init__(self, context: EmitContext, module: ModuleType, path: str) -> None:
         self._context: Final = context
         self._module: Final = module
         self._path: Final = path
@@ -122,7 +122,7 @@ def _function(code: Code, path: str) -> Callable[..., _Value]:
 class _Kernel:
     """Stands for a function of torch's lowest layer, or one of its overloads."""
 
-    def __init__(self, context: Context, name: str) -> None:
+    def __init__(self, context: EmitContext, name: str) -> None:
         self._context: Final = context
         self._name: Final = name
 
@@ -145,20 +145,25 @@ def _dotted(code: Code, path: str) -> ast.expr:
 
 
 def _call(
-    code: Code, callee: Callable[[], ast.expr], args: Sequence[Any], keywords: dict[str, Any]
+    code: Code,
+    callee: Callable[..., ast.expr],
+    args: Sequence[Any],
+    keywords: dict[str, Any],
+    receiver: tuple[Term, ...] = (),
 ) -> _Value:
+    """Return a call; `callee` makes the function, of the receiver if it is a method."""
     if "out" in keywords:
         raise NotTraceable
-    inputs = [_term(code, a) for a in (*args, *keywords.values())]
+    inputs = (*receiver, *(term_of(code, a) for a in (*args, *keywords.values())))
     if not inputs:
         raise NotTraceable  # a term without inputs would be written at each use
-    count = len(args)
+    first, last = len(receiver), len(receiver) + len(args)
 
     def make(*nodes: ast.expr) -> ast.expr:
-        named = dict(zip(keywords, nodes[count:], strict=True))
-        return code.call(callee(), nodes[:count], named)
+        named = dict(zip(keywords, nodes[last:], strict=True))
+        return code.call(callee(*nodes[:first]), nodes[first:last], named)
 
-    return _Value(code, Term(tuple(inputs), make, Form.TENSOR), None)
+    return _Value(code, Term(inputs, make, Form.TENSOR), None)
 
 
 @final
@@ -205,23 +210,23 @@ class _Value:
 
     def operate(self, node: ast.operator, left: Any, right: Any) -> _Value:
         """Return `left node right`."""
-        inputs = [_term(self.code, left), _term(self.code, right)]
+        inputs = [term_of(self.code, left), term_of(self.code, right)]
         return self._made(inputs, lambda a, b: self.code.binary(node, a, b))
 
     def compare(self, node: ast.cmpop, other: Any) -> _Value:
         """Return `self node other`."""
-        inputs = [self.term, _term(self.code, other)]
+        inputs = [self.term, term_of(self.code, other)]
         return self._made(inputs, lambda a, b: self.code.compare(node, a, b))
 
     def __getitem__(self, index: Any) -> _Value:
         if isinstance(index, slice):
             return self._sliced(index)
-        inputs = [self.term, _term(self.code, index)]
+        inputs = [self.term, term_of(self.code, index)]
         return self._made(inputs, self.code.item)
 
     def _sliced(self, index: slice) -> _Value:
         parts = (index.start, index.stop, index.step)
-        inputs = [self.term, *(_term(self.code, p) for p in parts if p is not None)]
+        inputs = [self.term, *(term_of(self.code, p) for p in parts if p is not None)]
 
         def make(value: ast.expr, *nodes: ast.expr) -> ast.expr:
             rest = iter(nodes)
@@ -298,17 +303,12 @@ class _Attribute:
         self.name: Final = name
 
     def __call__(self, *args: Any, **keywords: Any) -> _Value:
-        if "out" in keywords:
-            raise NotTraceable
         code = self.value.code
-        inputs = [self.value.term, *(_term(code, a) for a in (*args, *keywords.values()))]
-        count = len(args) + 1
 
-        def make(first: ast.expr, *nodes: ast.expr) -> ast.expr:
-            named = dict(zip(keywords, nodes[count - 1 :], strict=True))
-            return code.call(code.attribute(first, self.name), nodes[: count - 1], named)
+        def method(value: ast.expr) -> ast.expr:
+            return code.attribute(value, self.name)
 
-        return _Value(code, Term(tuple(inputs), make, Form.TENSOR), None)
+        return _call(code, method, args, keywords, (self.value.term,))
 
     def _refuse(self, *_: object) -> NoReturn:
         raise NotTraceable
@@ -357,7 +357,7 @@ class _Shape:
     __eq__ = __ne__ = __hash__ = _refuse
 
 
-def _term(code: Code, value: Any) -> Term:
+def term_of(code: Code, value: Any) -> Term:
     """Return a value that a body passes on as a term: a stand-in, a static value or a structure of
     these."""
     match value:
@@ -371,7 +371,7 @@ def _term(code: Code, value: Any) -> Term:
         case Term():
             return value
         case tuple() | list():
-            parts = [_term(code, v) for v in value]
+            parts = [term_of(code, v) for v in value]
             many = code.tuple if isinstance(value, tuple) else code.list
             return Term(tuple(parts), lambda *nodes: many(nodes), Form.OTHER)
         case slice():
@@ -382,7 +382,7 @@ def _term(code: Code, value: Any) -> Term:
 
 def _slice(code: Code, value: slice) -> Term:
     """A slice inside a tuple is written `slice(a, b)`, since printers of Python differ there."""
-    parts = [_term(code, v) for v in (value.start, value.stop, value.step)]
+    parts = [term_of(code, v) for v in (value.start, value.stop, value.step)]
     return Term(tuple(parts), lambda *nodes: code.call(code.name("slice"), nodes), Form.OTHER)
 
 
@@ -398,8 +398,3 @@ def _literal(code: Code, value: Any) -> Callable[[], ast.expr]:
     if isinstance(value, torch.memory_format):
         return lambda: _dotted(code, str(value))
     raise NotTraceable
-
-
-def static_leaf(code: Code, value: Any) -> Term:
-    """Return a static value, possibly with terms in it, as a term."""
-    return _term(code, value)

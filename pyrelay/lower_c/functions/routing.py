@@ -11,12 +11,13 @@ import ctypes
 from collections.abc import Sequence
 from typing import Any, Final, final
 
+from ...autotuning.measurements import winner_of
 from ...autotuning.timing import MARGIN, Fastest
 from ...config import current
 from ...kernels.backend import KernelFunction
 from ..building import Library
 from ..kernel import LEAST, Route
-from ..launching.routes import WAYS, key_of_sizes, known_way, note_way, settle, use_products
+from ..launching.routes import WAYS, key_of_sizes, note_way, settle_way, use_products
 
 POLICIES: Final = ("own", "library", "measured", "unmeasured")
 _MEASURE: Final = 2
@@ -146,7 +147,7 @@ class Routing:
         if is_answer:
             way = "library" if library < MARGIN * own else "own"
             times = {"own": own * 1e-9, "library": library * 1e-9}
-            why = settle(key, kernel.name, Fastest(way, bool(is_sure), times))
+            why = settle_way(key, kernel.name, Fastest(way, bool(is_sure), times))
         else:
             way, why = _known(key)
         if way is None:
@@ -158,7 +159,7 @@ class Routing:
 def _known(key: str) -> tuple[str | None, str]:
     wanted = POLICIES[policy()]
     if wanted == "measured":
-        return known_way(key), "as measured before"
+        return winner_of(key, WAYS), "as measured before"
     if wanted == "unmeasured":
         return "own", wanted
     return wanted, "as the option `products` asks"

@@ -37,7 +37,7 @@ from ...kernels.tape import (
     used_by,
 )
 from ..regions import Piece
-from .frames import PLAIN_CLASSES, Frame, arena_of, maker_of
+from .frames import PLAIN_CLASSES, RegionFrame, arena_of, maker_of
 from .prepare import Prepared
 
 Callee: TypeAlias = Callable[..., Any]
@@ -55,11 +55,11 @@ def call_of(
     """Return the function of a region made ready for arguments: `plain` does the same by calls of
     torch, also where one of the arguments `written` lies where another does; `other` takes
     arguments of other shapes."""
-    return _Writer(prepared, tape, callee).function(args, plain, other, written)
+    return _RegionWriter(prepared, tape, callee).function(args, plain, other, written)
 
 
 @final
-class _Writer:
+class _RegionWriter:
     def __init__(self, prepared: Prepared, tape: Tape, callee: Callable[[str], Callee]) -> None:
         self._prepared: Final = prepared
         self._tape: Final = tape
@@ -88,10 +88,10 @@ class _Writer:
         prepared, known = self._prepared, self._known
         names = ", ".join(f"v{n}" for n in range(len(args)))
         known |= {"plain": plain, "other": other, "arena_of": arena_of}
-        frames: list[Frame] = []
+        frames: list[RegionFrame] = []
         count = len(self._tape.types) + len(prepared.text.scratch)
         known["frames"] = frames
-        known["new"] = lambda: Frame(count, prepared.integers, len(prepared.numbers))
+        known["new"] = lambda: RegionFrame(count, prepared.integers, len(prepared.numbers))
         guards = [g for n, a in enumerate(args) for g in self._guards(n, a)]
         if guards:
             self._line(f"if not ({' and '.join(guards)}):")

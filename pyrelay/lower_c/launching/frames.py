@@ -61,7 +61,7 @@ class _Run(ctypes.Structure):
 
 
 @final
-class Frame:
+class RegionFrame:
     """The struct of a call: `at` are the addresses of the arena and of values, `floats` and `ints`
     the numbers among the operands, which share their storage."""
 
@@ -79,20 +79,20 @@ class Frame:
         self.address: int = ctypes.addressof(self._run)
 
 
-class _Local(threading.local):
+class _ThreadArena(threading.local):
     """The arena of a thread, which the regions that run in it use one after another."""
 
     arena: torch.Tensor | None = None
 
 
-_LOCAL: Final = _Local()
+_ARENA: Final = _ThreadArena()
 
 
 def arena_of(count: int) -> torch.Tensor:
     """Return an arena of at least so many bytes, the thread's own if it is large enough."""
-    kept = _LOCAL.arena
+    kept = _ARENA.arena
     if kept is None or kept.numel() < count:
         kept = torch.empty(count, dtype=torch.uint8, device=CPU)
         if count <= _MOST_KEPT:
-            _LOCAL.arena = kept
+            _ARENA.arena = kept
     return kept

@@ -35,14 +35,14 @@ _MOST_SHAPES: Final = 256
 Callee: TypeAlias = Callable[..., Any]
 
 
-class _Local(threading.local):
+class _FirstCall(threading.local):
     """Whether the region that a thread runs is called for the first time: its kernels are going to
     be built with it, so that none is built alone because it stands there twice."""
 
     is_first = False
 
 
-_LOCAL: Final = _Local()
+_FIRST_CALL: Final = _FirstCall()
 
 
 @final
@@ -86,14 +86,14 @@ class RegionCall:
 
     def _first(self, *args: Any) -> Any:
         """Return the result of the first call, which builds nothing."""
-        if _LOCAL.is_first:
+        if _FIRST_CALL.is_first:
             return self._plain(*args)
         self._latest = self._looked_up
-        _LOCAL.is_first = True
+        _FIRST_CALL.is_first = True
         try:
             return self._plain(*args)
         finally:
-            _LOCAL.is_first = False
+            _FIRST_CALL.is_first = False
 
     def _looked_up(self, *args: Any) -> Any:
         """Return the result by the function for the shapes of the arguments."""

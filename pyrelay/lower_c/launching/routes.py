@@ -9,7 +9,6 @@ Sizes that are open and close to each other share a measurement.
 from __future__ import annotations
 
 import ctypes
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from math import prod
@@ -17,7 +16,7 @@ from typing import Any, Final, final
 
 import torch
 
-from ...autotuning.measurements import keep, key_of, recall
+from ...autotuning.measurements import key_of, settle, winner_of
 from ...autotuning.methods import rounded
 from ...autotuning.timing import Fastest, fastest
 from ...config import current
@@ -27,17 +26,13 @@ from ...kernels.operands import is_number
 from ...kernels.tape import KernelStep
 from ..building import Library
 from ..kernel import LEAST, Route
-from .frames import Frame
+from .frames import RegionFrame
 from .threads import PRODUCTS, torch_functions
 
-_LOGGER: Final = logging.getLogger("pyrelay.runtime")
 WAYS: Final = ("own", "library")
 
 _MOST: Final = 1 << 28
 """Kernels that work on more bytes are not run to be measured."""
-
-_known: Final[dict[str, str]] = {}
-"""The winners that this process has looked up or found."""
 
 _notes: Final[dict[str, dict[str, None]]] = {}
 """How the products of kernels are computed, by the hash of the kernel function."""
@@ -77,23 +72,10 @@ def key_of_sizes(route: Route, sizes: Sequence[int], *more: str) -> str:
     return key_of("products", route.dtype.name, shared, route.forms, *more)
 
 
-def known_way(key: str) -> str | None:
-    """Return the faster way, if it has been measured before."""
-    found = _known.get(key) or recall(key)
-    if found not in WAYS:
-        return None
-    _known[key] = found
-    return found
-
-
-def settle(key: str, name: str, found: Fastest) -> str:
+def settle_way(key: str, name: str, found: Fastest) -> str:
     """Keep what a measurement has found for a kernel; return its times for `explain`."""
-    _known[key] = found.name
-    if found.is_sure:
-        keep(key, found.name)
-    times = ", ".join(f"{way} {1e6 * t:.0f} us" for way, t in found.times.items())
-    _LOGGER.info("products of %s: %s (%s)", name, found.name, times)
-    return times if found.is_sure else f"{times}, while others used the processor"
+    settle(key, f"products of {name}", found)
+    return found.shown if found.is_sure else f"{found.shown}, while others used the processor"
 
 
 @final
@@ -151,7 +133,7 @@ class RouteChoice:
         if work < LEAST or not current().measure:
             return "own", "which needs no call" if work < LEAST else "unmeasured"
         key = key_of_sizes(route, sizes)
-        known = known_way(key)
+        known = winner_of(key, WAYS)
         if known is not None:
             return known, "as measured before"
         frames = self._frames(ways, step)
@@ -160,11 +142,11 @@ class RouteChoice:
         run = self._library.function(name, [ctypes.c_void_p], ctypes.c_int64)
         calls = {w: partial(run, f.address) for w, f in zip(WAYS, frames[0], strict=True)}
         found = fastest(calls, ())
-        return found.name, settle(key, name, found)
+        return found.name, settle_way(key, name, found)
 
     def _frames(
         self, ways: Sequence[Sequence[int]], step: KernelStep
-    ) -> tuple[list[Frame], list[torch.Tensor]] | None:
+    ) -> tuple[list[RegionFrame], list[torch.Tensor]] | None:
         """Return a frame for each way, over operands that are made up, and what they lie in; None
         where they would be too large, or are no floats."""
         used = (*step.operands, *step.results)
@@ -177,9 +159,9 @@ class RouteChoice:
         if sum(rooms.values()) > _MOST:
             return None
         lying = {at: torch.full((room // 4 + 16,), 0.5) for at, room in rooms.items()}
-        frames: list[Frame] = []
+        frames: list[RegionFrame] = []
         for integers in ways:
-            frame = Frame(max(lying), integers, self._numbers)
+            frame = RegionFrame(max(lying), integers, self._numbers)
             for at, made in lying.items():
                 frame.at[at] = made.data_ptr()
             frames.append(frame)

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, final
 
 import torch
 
-from ...autotuning.measurements import keep, key_on, recall
+from ...autotuning.measurements import key_on, settle, winner_of
 from ...autotuning.methods import rounded
 from ...autotuning.timing import DeviceWatch, Stopwatch, fastest
 from ...config import current
@@ -25,8 +25,6 @@ from .launch import on
 from .prepare import Choose, Question, expected
 
 _LOGGER: Final = logging.getLogger("pyrelay.kernels")
-_known: Final[dict[str, int]] = {}
-"""The ways that this process has looked up or found."""
 
 
 class Device(Protocol):
@@ -89,13 +87,8 @@ class Measured:
         if not current().measure:
             return self._running(attempts, most=1)[0]
         key = self._key(question, len(attempts))
-        found = _known.get(key)
-        if found is None:
-            found = _number(recall(key), len(attempts))
-        if found is None:
-            found = self._measure(key, question, attempts)
-        _known[key] = found
-        return found
+        known = winner_of(key, [str(number) for number in range(len(attempts))])
+        return self._measure(key, question, attempts) if known is None else int(known)
 
     def _running(self, attempts: Sequence[Callable[[], object]], most: int) -> list[int]:
         """Return the first ways, at most so many, that the device has room for; each has then run
@@ -123,11 +116,8 @@ class Measured:
     ) -> int:
         ways = {str(n): attempts[n] for n in self._running(attempts, most=len(attempts))}
         found = fastest(ways, (), self._device.watch())
-        times = ", ".join(f"{name}: {1e6 * time:.1f} us" for name, time in found.times.items())
         names = " and ".join(k.name for k in question.kernels)
-        _LOGGER.info("%s at %s: way %s (%s)", names, question.integers, found.name, times)
-        if found.is_sure:
-            keep(key, found.name)
+        settle(key, f"{names} at {question.integers}", found)
         return int(found.name)
 
 
@@ -144,10 +134,3 @@ def digest(question: Question) -> str:
         configs = [(c.constants, c.num_warps, c.num_stages, c.num_ctas) for c in kernel.configs]
         found.update(repr((kernel.text, dtypes, configs)).encode())
     return found.hexdigest()
-
-
-def _number(name: str | None, ways: int) -> int | None:
-    """Return the number of a way, if there is one of the name."""
-    if name is None or not name.isdecimal() or int(name) >= ways:
-        return None
-    return int(name)

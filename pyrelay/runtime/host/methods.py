@@ -16,14 +16,14 @@ from functools import partial
 from typing import Any
 
 from ...analysis.dim_availability import needed
-from ...autotuning.methods import PLAIN, Called, Site, may_choose
+from ...autotuning.methods import PLAIN, MeasuredCall, Site, may_choose
 from ...ir.dims import Dim
 from ...ir.expr import Call, type_of
 from ...ir.op import Contraction, Library, Method, Op
 from ...ir.types import UNIT, TensorType, Type, dtype_of, int64
 from ...lower_torch.apply import run_time_attr
 from ...lower_torch.terms import Form, Term, form_of, leaf, write
-from ...lower_torch.trace import NotTraceable, static_leaf, trace
+from ...lower_torch.trace import NotTraceable, term_of, trace
 from .frame import Frame, Mode
 from .names import identifier
 from .writer import Writer
@@ -36,7 +36,7 @@ def chosen(writer: Writer, call: Call, operands: Sequence[Term | None]) -> Term 
     if site is None:
         return None
     code, types = writer.code, [type_of(a) for a in call.args]
-    given = [static_leaf(code, None) if t is None else t for t in operands]
+    given = [term_of(code, t) for t in operands]
     shapes = [
         Term((given[i],), lambda value: code.attribute(value, "shape"), Form.OTHER)
         for i in _showing(types)
@@ -111,7 +111,7 @@ def _written(writer: Writer, call: Call, methods: Sequence[Method]) -> str | Non
     names = {method: f.name for method, f in written.items()}
     there = tuple(m for m in methods if m.name in names)
     is_open = tuple(tuple(d.constant is None for d in _shape(type_of(a))) for a in call.args)
-    called = Called(f"{op.name} {dict(call.attrs)}", there, is_open)
+    called = MeasuredCall(f"{op.name} {dict(call.attrs)}", there, is_open)
     return pool.site(name, Site(called, partial(_functions, pool.namespace, names)))
 
 
@@ -144,7 +144,7 @@ def dispatched(writer: Writer, call: Call, operands: Sequence[Term | None]) -> T
     def size(dim: Dim) -> Term:
         return leaf(lambda: writer.size(dim), Form.NUMBER, int64)
 
-    given = [static_leaf(code, None) if t is None else t for t in operands]
+    given = [term_of(code, t) for t in operands]
     inputs = (*given, *map(size, found.sizes))
     ty = type_of(call)
     return Term(inputs, lambda *nodes: code.call(code.name(name), nodes), form_of(ty), dtype_of(ty))

@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch._subclasses import FakeTensorMode
 
-from pyrelay.autotuning import methods
-from pyrelay.autotuning.methods import Called, Site, rounded
+from pyrelay.autotuning import measurements, methods
+from pyrelay.autotuning.methods import MeasuredCall, Site, rounded
 from pyrelay.autotuning.timing import Fastest
 from pyrelay.config import options
 from pyrelay.ir.op import Method
@@ -58,7 +58,7 @@ def choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         monkeypatch.setattr(methods, "fastest", chooser)
         return chooser
 
-    monkeypatch.setattr(methods, "_known", {})
+    monkeypatch.setattr(measurements, "_winners", {})
     with options(cache_dir=tmp_path, measure=True):
         yield choose
 
@@ -118,7 +118,7 @@ def test_what_was_measured_is_kept_for_other_processes(
 ) -> None:
     chooser = choose("unfold")
     compiled(CONV)(*images())
-    monkeypatch.setattr(methods, "_known", {})
+    monkeypatch.setattr(measurements, "_winners", {})
     compiled(CONV)(*images())
     assert len(chooser.found) == 1
 
@@ -137,7 +137,7 @@ def test_a_method_that_is_no_longer_there_is_measured_anew(
     choose: Callable[[str], Chooser], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chooser = choose("unfold")
-    monkeypatch.setattr(methods, "recall", lambda _: "winograd")
+    monkeypatch.setattr(measurements, "recall", lambda _: "winograd")
     compiled(CONV)(*images())
     assert chooser.found == ["unfold"]
 
@@ -186,7 +186,7 @@ def test_a_site_remembers_a_bounded_number_of_sizes(
     monkeypatch.setattr(methods, "_MOST_SIZES", 4)
     double = Method("double", lambda _, x: x * 2, lambda *_: True)
     site = Site(
-        Called("f", (double,), ((True,),)),
+        MeasuredCall("f", (double,), ((True,),)),
         lambda: {"plain": lambda x: x + x, "double": lambda x: x * 2},
     )
     for size in range(1, 12):

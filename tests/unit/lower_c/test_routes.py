@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Tensor, float64, options, relay
+from pyrelay.autotuning import measurements
 from pyrelay.autotuning.timing import Fastest
 from pyrelay.lower_c.functions import routing
 from pyrelay.lower_c.launching import routes
@@ -121,7 +122,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 
 @pytest.fixture(autouse=True)
 def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
-    monkeypatch.setattr(routes, "_known", {})
+    monkeypatch.setattr(measurements, "_winners", {})
     with options(cache_dir=tmp_path, lowering="c"):
         yield
 
@@ -187,8 +188,8 @@ def test_a_measurement_is_made_once_for_a_shape(monkeypatch: pytest.MonkeyPatch)
 def test_what_was_measured_is_kept_between_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     function, args = PROGRAMS["layer"]
     kept: dict[str, str] = {}
-    monkeypatch.setattr(routes, "keep", kept.__setitem__)
-    monkeypatch.setattr(routes, "recall", kept.get)
+    monkeypatch.setattr(measurements, "keep", kept.__setitem__)
+    monkeypatch.setattr(measurements, "recall", kept.get)
     found = routes.fastest
 
     def sure(functions, operands):
@@ -198,7 +199,7 @@ def test_what_was_measured_is_kept_between_processes(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(routes, "fastest", sure)
     relay(function)(*args)
     assert list(kept.values()) == ["library"]
-    monkeypatch.setattr(routes, "_known", {})
+    monkeypatch.setattr(measurements, "_winners", {})
     program = relay(function)
     program(*args)
     assert "by a library, as measured before" in program.explain()
@@ -214,11 +215,11 @@ def test_a_function_computes_a_product_both_ways_once_for_sizes(
 ) -> None:
     measured: list[Fastest] = []
 
-    def settle(key: str, name: str, found: Fastest) -> str:
+    def settle_way(key: str, name: str, found: Fastest) -> str:
         measured.append(found)
-        return routes.settle(key, name, found)
+        return routes.settle_way(key, name, found)
 
-    monkeypatch.setattr(routing, "settle", settle)
+    monkeypatch.setattr(routing, "settle_way", settle_way)
     function, (x, w, s) = PROGRAMS["a loop"]
     program = relay(function)
     for _ in range(3):
@@ -231,7 +232,7 @@ def test_a_function_computes_a_product_both_ways_once_for_sizes(
 
 
 def test_explain_shows_the_ways_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routing, "known_way", lambda _: "library")
+    monkeypatch.setattr(routing, "winner_of", lambda _, __: "library")
     function, args = PROGRAMS["a loop"]
     program = relay(function)
     program(*args)

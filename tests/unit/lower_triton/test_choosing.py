@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 import torch
 
+from pyrelay.autotuning import measurements
 from pyrelay.autotuning.timing import Taken
 from pyrelay.config import options
 from pyrelay.ir.dims import Dim
@@ -63,11 +64,11 @@ class Machine:
 @pytest.fixture(autouse=True)
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache folder and a process that know nothing."""
-    choosing._known.clear()
+    measurements._winners.clear()
     monkeypatch.setattr(choosing, "triton_error", lambda: NoRoomError)
     with options(cache_dir=tmp_path, measure=True):
         yield tmp_path
-    choosing._known.clear()
+    measurements._winners.clear()
 
 
 def asked(*sizes: int, text: str = "def product(): ...", dtype: Any = float32) -> Question:
@@ -79,7 +80,7 @@ def asked(*sizes: int, text: str = "def product(): ...", dtype: Any = float32) -
 
 
 def another_process() -> None:
-    choosing._known.clear()
+    measurements._winners.clear()
 
 
 def test_the_fastest_way_is_found_once_and_kept() -> None:
@@ -126,7 +127,7 @@ def test_what_is_kept_is_not_believed_unless_it_names_a_way(
     choose = Measured(machine)
     choose(asked(100), machine.ways(2e-4, 1e-4))
     another_process()
-    monkeypatch.setattr(choosing, "recall", lambda _: winner)
+    monkeypatch.setattr(measurements, "recall", lambda _: winner)
     assert choose(asked(100), machine.ways(1e-4, 2e-4)) == 0
 
 
