@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..ir.expr import type_of
-from ..ir.types import SizeType, TupleType
+from ..ir.types import TupleType
 from ..kernels.backend import (
     Backend,
     Device,
@@ -16,7 +16,8 @@ from ..kernels.backend import (
     RegionFunction,
     Run,
 )
-from ..kernels.calling import Form, Layout, NoKernel
+from ..kernels.calling import NoKernel, contiguous_layout
+from ..kernels.reading import types_of_results
 from ..kernels.tape import KernelStep, Tape
 from ..lazy import LazyModule, LazySequence
 from .building import CannotBuild, find_compiler
@@ -102,7 +103,7 @@ class CBackend(Backend):
     def text(self, kernel: KernelFunction) -> str:
         """Return the C text of a kernel for operands that lie row by row, or why there is none."""
         try:
-            made = text.lower(kernel.group, _contiguous(kernel), math.host_target())
+            made = text.lower(kernel.group, contiguous_layout(kernel.function), math.host_target())
             return "\n".join(k.text for k in made)
         except NoKernel as error:
             return f"// {kernel.name} runs as calls of torch: {error}\n"
@@ -114,7 +115,11 @@ class CBackend(Backend):
         if tape is None:
             return ""
         steps = enumerate(tape.steps)
-        own = {n: _contiguous(kernels[s.name]) for n, s in steps if isinstance(s, KernelStep)}
+        own = {
+            n: contiguous_layout(kernels[s.name].function)
+            for n, s in steps
+            if isinstance(s, KernelStep)
+        }
         text = region_texts.region_text(tape, kernels, own, math.host_target())
         return f"// {region.name}\n{text.own}" if text.pieces else ""
 
@@ -124,7 +129,7 @@ class CBackend(Backend):
             for note in routes.notes_of(kernel):
                 yield Finding("products of matrices", kernel.name, note)
             try:
-                text.lower(kernel.group, _contiguous(kernel), math.host_target())
+                text.lower(kernel.group, contiguous_layout(kernel.function), math.host_target())
             except NoKernel as error:
                 yield Finding("kernels that run as calls of torch", kernel.name, str(error))
 
@@ -164,7 +169,7 @@ def _alone(kernel: KernelFunction) -> Tape:
     """Return the tape of one kernel."""
     params = [type_of(p) for p in kernel.function.params]
     made = type_of(kernel.function.body)
-    parts = made.fields if isinstance(made, TupleType) else (made,)
+    parts = types_of_results(made)
     count = len(params)
     results = tuple(range(count, count + len(parts)))
     whole = count + len(parts) if isinstance(made, TupleType) else None
@@ -177,10 +182,3 @@ def _alone(kernel: KernelFunction) -> Tape:
 
 def _nothing(name: str) -> Run:
     raise AssertionError(name)  # the region of one kernel calls nothing else
-
-
-def _contiguous(kernel: KernelFunction) -> Layout:
-    params = kernel.function.params
-    return Layout(
-        tuple(Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in params)
-    )

@@ -7,6 +7,7 @@ from typing import Final, final
 
 from ...dataclass import dataclass
 from ...ir.dims import Dim
+from ...ir.expr import Function
 from ...ir.module import AdtDef
 from ...ir.types import (
     AdtType,
@@ -53,6 +54,11 @@ def number_dtype(ty: Type) -> DType | None:
             return dtype
         case _:
             return None
+
+
+def is_tensor(ty: Type) -> bool:
+    """Return whether a type is that of a tensor that is no number."""
+    return isinstance(ty, TensorType) and bool(ty.shape)
 
 
 def number_name(dtype: DType) -> str:
@@ -154,6 +160,12 @@ def leaves_of(ty: Type, path: str = "") -> Iterator[tuple[str, Type]]:
     elif isinstance(ty, TupleType):
         for index, field in enumerate(ty.fields):
             yield from leaves_of(field, f"{path}.f{index}")
+
+
+def result_of(function: Function) -> Type:
+    """Return the type of the result of a function."""
+    assert function.result is not None
+    return function.result
 
 
 def cell_of(dtype: DType | None) -> str:

@@ -18,9 +18,9 @@ from ...kernels.backend import Direct, FailedInside, ProgramFunction, Run
 from ...kernels.calling import Sizes
 from ..building import LibrarySource, build_or_notify
 from ..launching.threads import thread_functions
+from .c_text import CText, c_text
 from .c_types import NotInC, leaves_of, number_dtype
-from .code import HEAD, STACK_CELL, Frame, Unfit, Ways, call_of, number, row_by_row
-from .program import CText, c_text
+from .code import HEAD, STACK_CELL, FunctionFrame, Unfit, Ways, call_of, number, row_by_row
 from .routing import Routing
 
 FLAGS: Final = ("-fwrapv", "-ffp-contract=off", "-pthread", "-Wno-psabi")
@@ -146,7 +146,7 @@ class _Built:
         if shown:  # sizes may follow from others
             shown.update(n for t in self.params if isinstance(t, TensorType) for n in _names(t))
         self._is_guarded: Final = [not shown.isdisjoint(_names(t)) for t in self.params]
-        self._frames: Final[list[Frame]] = []
+        self._frames: Final[list[FunctionFrame]] = []
         self._stack = 0
 
     def guarded(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
@@ -169,12 +169,12 @@ class _Built:
             raise Unfit from None  # a size that no argument shows
         return call_of(self.text, ways, self._frames, shapes, guarded, given)
 
-    def frame(self) -> Frame:
+    def frame(self) -> FunctionFrame:
         """Return a new frame."""
         routes = 0 if self._routing is None else self._routing.address
-        return Frame((0, self._stack, *_addresses(), routes, 0, 0, 0, 0, 0, 0), self._count)
+        return FunctionFrame((0, self._stack, *_addresses(), routes, 0, 0, 0, 0, 0, 0), self._count)
 
-    def again(self, status: int, frame: Frame) -> bool:
+    def again(self, status: int, frame: FunctionFrame) -> bool:
         """Return whether a call that ended with a status ends well on a stack of its own; the host
         is to run it where not, or where a kernel failed. Raises FailedInside."""
         if status == _DEEP and not frame.ints[STACK_CELL]:
@@ -184,7 +184,7 @@ class _Built:
             raise self._failure(status, frame)
         return not status
 
-    def _failure(self, site: int, frame: Frame) -> FailedInside:
+    def _failure(self, site: int, frame: FunctionFrame) -> FailedInside:
         call = self.text.sites[site - 1]
         dtypes = [d for d in map(number_dtype, map(type_of, call.args)) if d is not None][:4]
         cells = [frame.floats if is_float(d) else frame.ints for d in dtypes]

@@ -36,8 +36,8 @@ from ...ir.dims import Dim
 from ...ir.types import TensorType, TupleType, Type, bool_, is_float, known_dtype
 from ...kernels.operands import contiguous_strides
 from ..launching.frames import PLAIN_CLASSES, filler_of, is_plain, maker_of
+from .c_text import CText
 from .c_types import leaves_of, number_dtype
-from .program import CText
 from .routing import policy
 from .spare import spare
 
@@ -63,7 +63,7 @@ class Unfit(Exception):  # noqa: N818  the host takes the argument
 
 
 @final
-class Frame:
+class FunctionFrame:
     """The cells of a call, as integers and as floats, and their address."""
 
     __slots__ = ("address", "floats", "ints")
@@ -85,14 +85,14 @@ class Ways:
     function: Callable[[int], int]
     other: Callee
     fallback: Callee
-    again: Callable[[int, Frame], bool]
-    new: Callable[[], Frame]
+    again: Callable[[int, FunctionFrame], bool]
+    new: Callable[[], FunctionFrame]
 
 
 def call_of(
     text: CText,
     ways: Ways,
-    frames: list[Frame],
+    frames: list[FunctionFrame],
     shapes: Sequence[Sequence[int]],
     guarded: Sequence[Any],
     sizes: Sequence[int],
@@ -100,7 +100,7 @@ def call_of(
     """Return the Python function of a C function. `shapes` are those of the tensors that are
     results, `guarded` what each argument must be as for them: a shape, a number, or None for
     anything; `sizes` are passed before the arguments."""
-    return _Writer(text, ways, frames).function(shapes, guarded, sizes)
+    return _FunctionWriter(text, ways, frames).function(shapes, guarded, sizes)
 
 
 def number(value: Any) -> Any:
@@ -132,8 +132,8 @@ _SHARED: Final[dict[str, Any]] = {
 
 
 @final
-class _Writer:
-    def __init__(self, text: CText, ways: Ways, frames: list[Frame]) -> None:
+class _FunctionWriter:
+    def __init__(self, text: CText, ways: Ways, frames: list[FunctionFrame]) -> None:
         self._text: Final = text
         self._params: Final = [t for p in text.params for _, t in leaves_of(p)]
         self._listed: Final = ", ".join(f"v{n}" for n in range(len(self._params)))

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol, final
+from typing import Final, final
 
 from ...dataclass import dataclass
-from ...ir.dims import Dim
 from ...ir.types import AdtType, TensorType, TupleType, Type
-from .c_types import CTypes, Shape, declared
-from .kernel_calls import tensor_bytes
-
-
-class Lines(Protocol):
-    """Where lines and names of a C function are made."""
-
-    def line(self, text: str) -> None:
-        """Add a line."""
-        ...
-
-    def fresh(self, wish: str) -> str:
-        """Return a name that nothing has."""
-        ...
-
-    def size(self, dim: Dim) -> str:
-        """Return the expression of a size."""
-        ...
-
-    def name_size(self, dim: Dim, text: str) -> None:
-        """Let a size be known by an expression."""
-        ...
+from .c_types import Shape, declared
+from .rooms import RoomWriter
+from .sizes import tensor_bytes
 
 
 @final
@@ -80,9 +60,7 @@ class _Column:
 
 
 def collected(
-    lines: Lines,
-    types: CTypes,
-    room: str,
+    writer: RoomWriter,
     lists: Sequence[tuple[str, Type]],
     results: Sequence[Type],
     wish: str,
@@ -90,28 +68,27 @@ def collected(
     sweeps: bool,
 ) -> list[str]:
     """Write what puts the fields of the terms of each list side by side; return the names of the
-    results, for which the function `room` makes room. Their first dim, the length of the list, is
+    results. Their first dim, the length of the list, is
     known from now on. A column of the same tensors as one before is that one, and one whose rows
     lie side by side stays where it is. If it `sweeps`, nothing else on the heap is needed."""
-    columns = _columns(lines, types, lists, results, wish)
+    columns = _columns(writer, lists, results, wish)
     if sweeps:
-        _sweep(lines, columns)
+        _sweep(writer, columns)
     for column in columns:
-        c_type = types.name(column.result)
-        make = f"{room}(s, {tensor_bytes(column.result, lines.size)})"
+        c_type = writer.c_type(column.result)
+        make = f"{writer.room}(s, {tensor_bytes(column.result, writer.size)})"
         if column.beside is not None:
             first = f"({c_type})({column.terms.first})->{column.member}"
             make = f"{column.beside} ? {first} : {make}"
         if column.same is not None:
             make = f"{column.same} ? {column.other} : {make}"
-        lines.line(f"{declared(c_type, column.name)} = {make};")
-        _copy(lines, column)
+        writer.line(f"{declared(c_type, column.name)} = {make};")
+        _copy(writer, column)
     return [column.name for column in columns]
 
 
 def _columns(
-    lines: Lines,
-    types: CTypes,
+    writer: RoomWriter,
     lists: Sequence[tuple[str, Type]],
     results: Sequence[Type],
     wish: str,
@@ -122,86 +99,86 @@ def _columns(
     known: dict[tuple[str, str], _Column] = {}
     for first, ty in lists:
         assert isinstance(ty, AdtType)
-        terms = _Terms(first, lines.fresh("count"), types.shape(ty, "addend"))
-        lines.line(f"int64_t {terms.count} = 0;")
-        lines.line(f"{terms.walk(lines.fresh('term'))}) {terms.count}++;")
+        terms = _Terms(first, writer.fresh("count"), writer.program.types.shape(ty, "addend"))
+        writer.line(f"int64_t {terms.count} = 0;")
+        writer.line(f"{terms.walk(writer.fresh('term'))}) {terms.count}++;")
         for member, row in terms.fields():
             result = next(left)
             assert isinstance(result, TensorType)
             assert isinstance(row, TensorType)
-            lines.name_size(result.shape[0], terms.count)
-            size = tensor_bytes(row, lines.size)
-            other = known.get((types.name(row), size)) if row.shape else None
+            writer.name_size(result.shape[0], terms.count)
+            size = tensor_bytes(row, writer.size)
+            other = known.get((writer.c_type(row), size)) if row.shape else None
             column = _Column(
                 terms,
                 member,
                 row,
                 size,
-                lines.fresh(wish),
+                writer.fresh(wish),
                 result,
                 None if other is None else other.name,
-                None if other is None else _same(lines, terms, member, other),
-                _beside(lines, terms, member, size) if row.shape else None,
+                None if other is None else _same(writer, terms, member, other),
+                _beside(writer, terms, member, size) if row.shape else None,
             )
-            known.setdefault((types.name(row), size), column)
+            known.setdefault((writer.c_type(row), size), column)
             found.append(column)
     return found
 
 
-def _same(lines: Lines, terms: _Terms, member: str, other: _Column) -> str:
+def _same(writer: RoomWriter, terms: _Terms, member: str, other: _Column) -> str:
     """Write the comparison of the addresses in two columns; return the name of its result."""
-    same, term, first = lines.fresh("same"), lines.fresh("term"), lines.fresh("term")
+    same, term, first = writer.fresh("same"), writer.fresh("term"), writer.fresh("term")
     rest, _ = other.terms.shape.fields[1]
-    lines.line(f"bool {same} = {terms.count} == {other.terms.count};")
-    lines.line(f"{other.terms.shape.struct} *{first} = {other.terms.first};")
-    lines.line(f"{terms.walk(term)}) {{")
-    lines.line(f"    if (!{same}) break;")
-    lines.line(f"    {same} = {term}->{member} == {first}->{other.member};")
-    lines.line(f"    {first} = {first}->{rest};")
-    lines.line("}")
+    writer.line(f"bool {same} = {terms.count} == {other.terms.count};")
+    writer.line(f"{other.terms.shape.struct} *{first} = {other.terms.first};")
+    writer.line(f"{terms.walk(term)}) {{")
+    writer.line(f"    if (!{same}) break;")
+    writer.line(f"    {same} = {term}->{member} == {first}->{other.member};")
+    writer.line(f"    {first} = {first}->{rest};")
+    writer.line("}")
     return same
 
 
-def _beside(lines: Lines, terms: _Terms, member: str, size: str) -> str:
+def _beside(writer: RoomWriter, terms: _Terms, member: str, size: str) -> str:
     """Write the test whether each row begins where the one before ends; return the name of its
     result."""
-    beside, term, place = lines.fresh("beside"), lines.fresh("term"), lines.fresh("place")
-    lines.line(f"bool {beside} = {terms.count} > 0;")
-    lines.line(f"char *{place} = {beside} ? (char *)({terms.first})->{member} : 0;")
-    lines.line(f"{terms.walk(term)}, {place} += {size}) {{")
-    lines.line(f"    {beside} = {beside} && (char *){term}->{member} == {place};")
-    lines.line("}")
+    beside, term, place = writer.fresh("beside"), writer.fresh("term"), writer.fresh("place")
+    writer.line(f"bool {beside} = {terms.count} > 0;")
+    writer.line(f"char *{place} = {beside} ? (char *)({terms.first})->{member} : 0;")
+    writer.line(f"{terms.walk(term)}, {place} += {size}) {{")
+    writer.line(f"    {beside} = {beside} && (char *){term}->{member} == {place};")
+    writer.line("}")
     return beside
 
 
-def _sweep(lines: Lines, columns: Sequence[_Column]) -> None:
+def _sweep(writer: RoomWriter, columns: Sequence[_Column]) -> None:
     """Write what lends the memory of the heap that no column needs."""
     tensors = [column for column in columns if column.row.shape]
-    kept, is_sure = lines.fresh("kept"), lines.fresh("is_sure")
-    lines.line(f"relay_kept {kept}[{max(1, len(tensors))}] = {{0}};")
-    lines.line(f"bool {is_sure} = true;")
+    kept, is_sure = writer.fresh("kept"), writer.fresh("is_sure")
+    writer.line(f"relay_kept {kept}[{max(1, len(tensors))}] = {{0}};")
+    writer.line(f"bool {is_sure} = true;")
     for number, column in enumerate(tensors):
-        term = lines.fresh("term")
+        term = writer.fresh("term")
         row = f"{term}->{column.member}, {column.bytes}"
-        lines.line(f"{column.terms.walk(term)}) {{")
-        lines.line(f"    {is_sure} &= relay_keep(s, &{kept}[{number}], {row});")
-        lines.line("}")
-    lines.line(f"if ({is_sure}) relay_sweep(s, {kept}, {len(tensors)});")
+        writer.line(f"{column.terms.walk(term)}) {{")
+        writer.line(f"    {is_sure} &= relay_keep(s, &{kept}[{number}], {row});")
+        writer.line("}")
+    writer.line(f"if ({is_sure}) relay_sweep(s, {kept}, {len(tensors)});")
 
 
-def _copy(lines: Lines, column: _Column) -> None:
+def _copy(writer: RoomWriter, column: _Column) -> None:
     """Write the copies of the rows of a column, unless it is one before, or lies there."""
-    at, term = lines.fresh("row"), lines.fresh("term")
+    at, term = writer.fresh("row"), writer.fresh("term")
     value = f"{term}->{column.member}"
     copy = f"{column.name}[{at}] = {value};"
     if column.row.shape:
         copy = f"memcpy((char *){column.name} + {at} * {column.bytes}, {value}, {column.bytes});"
-    lines.line(f"int64_t {at} = 0;")
+    writer.line(f"int64_t {at} = 0;")
     skips = [test for test in (column.same, column.beside) if test is not None]
     guard = f"if (!({' || '.join(skips)})) " if skips else ""
-    lines.line(f"{guard}{column.terms.walk(term)}, {at}++) {{")
-    lines.line(f"    {copy}")
-    lines.line("}")
+    writer.line(f"{guard}{column.terms.walk(term)}, {at}++) {{")
+    writer.line(f"    {copy}")
+    writer.line("}")
 
 
 SWEEPING: Final = """

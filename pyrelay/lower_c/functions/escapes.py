@@ -27,7 +27,7 @@ from ...ir.expr import (
 from ...ir.traverse import post_order
 from ...ir.types import TupleType, Type
 from ...kernels.function_plan import FunctionPlan, Planned
-from .kernel_calls import is_tensor
+from .c_types import is_tensor
 from .views import is_alias, row_of
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Final
 
 from ...diagnostics.source import BUILTIN, Span
-from ...ir.dims import ZERO, Dim, DimVar, product
+from ...ir.dims import ZERO, Dim, product
 from ...ir.expr import (
     Call,
     Constant,
@@ -22,31 +22,20 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Host, Op
-from ...ir.types import UNIT, AdtType, SizeType, TensorType, TupleType, Type
-from ...kernels.calling import Scratch, Stride
+from ...ir.types import UNIT, AdtType, SizeType, TupleType, Type
+from ...kernels.calling import Stride
 from ...kernels.function_plan import Planned
-from ...kernels.reading import shape_of
+from ...kernels.reading import shape_of, types_of_results
 from ...operators.host.failing import check, fail, no_element
 from ...operators.host.sizes import as_bound, dim_size, size
 from ...operators.primitive.collect import collect
-from ..text import Kernel
-from .c_types import NotInC, cell_of, declared, number_dtype
+from .c_types import NotInC, is_tensor, number_dtype, result_of
 from .collected import collected
-from .kernel_calls import (
-    Hoisted,
-    Surroundings,
-    bytes_of,
-    dim_text,
-    is_tensor,
-    kernel_lines,
-    no_stride,
-    operands_of,
-    parts_of,
-    sizes_inside,
-    tensor_bytes,
-)
+from .kernel_calls import KernelCallWriter
+from .kernels import operands_of
 from .numbers import NumberWriter, literal
 from .rooms import RoomWriter
+from .sizes import dim_params, dim_text, sizes_inside
 from .views import Lying, Row, Strided, lying_of, row_of
 
 MOST_BYTES: Final = 4096
@@ -54,7 +43,7 @@ MOST_BYTES: Final = 4096
 
 
 class ExpressionWriter(RoomWriter):
-    """Writes the straight-line code of one C function (`numbers.Lines`)."""
+    """Writes the straight-line code of one C function."""
 
     # Expressions.
 
@@ -75,7 +64,7 @@ class ExpressionWriter(RoomWriter):
     def _made(self, ty: Type, texts: Sequence[str], fields: Sequence[Expr]) -> str:
         pairs = zip(texts, fields, strict=True)
         inside = ", ".join(text for text, field in pairs if type_of(field) != UNIT)
-        return f"({self._unit.types.name(ty)}){{{inside}}}"
+        return f"({self.c_type(ty)}){{{inside}}}"
 
     def _atom(self, atom: Expr) -> str:
         match atom:
@@ -86,7 +75,7 @@ class ExpressionWriter(RoomWriter):
             case Constant(value=bool() | int() | float() as number):
                 dtype = number_dtype(type_of(atom))
                 assert dtype is not None
-                self._unit.types.name(type_of(atom))
+                self.c_type(type_of(atom))
                 return str(literal(number, dtype))
             case Constant(value=TensorData() as data):
                 return self._tensor(data, type_of(atom))
@@ -104,9 +93,9 @@ class ExpressionWriter(RoomWriter):
         aligned = "__attribute__((aligned(64)))"
         self.line(f"static const uint8_t {name}[] {aligned} = {{{elements}}};")
         if is_tensor(ty):
-            return f"({self._unit.types.name(ty)}){name}"
+            return f"({self.c_type(ty)}){name}"
         number = self.fresh("number")
-        self.line(f"{self._unit.types.name(ty)} {number};")
+        self.line(f"{self.c_type(ty)} {number};")
         self.line(f"memcpy(&{number}, {name}, sizeof {number});")
         return number
 
@@ -121,25 +110,24 @@ class ExpressionWriter(RoomWriter):
             case Constructor(name=name):
                 return self._data(call, name, wish)
             case _:
-                callee = self._unit.callee(call)
-                if callee is None:
-                    raise NotInC("it calls a function that is a value")
+                callee = self.program.callee(call)
+                assert callee is not None  # `CProgram` has looked
                 return self._called(call, callee)
 
     def _called(self, call: Call, callee: Planned) -> str | None:
-        if self._unit.is_kernel(callee):
+        if self.program.is_kernel(callee):
             return self._kernel(call, callee)
         args = ["s"]
-        if self._unit.is_deep(callee):
-            before = "waiting" if self._unit.is_deep(self._planned) else "s->first_waiting"
+        if callee in self.program.deep:
+            before = "waiting" if self._planned in self.program.deep else "s->first_waiting"
             waiting = f"{before} + 1"
             self.line(f"relay_wait(s, {waiting}, {self.site(call)});")
             args.append(waiting)
         inside = sizes_inside(callee.function, call)
         args += [self.size(inside[Dim.atom(p)]) for p in dim_params(callee.function)]
         args += [self._atom(a) for a in call.args if type_of(a) != UNIT]
-        text = f"{self._unit.c_name(callee)}({', '.join(args)})"
-        if self._unit.types.name(result_of(callee.function)) != "void":
+        text = f"{self.program.names[callee]}({', '.join(args)})"
+        if self.c_type(result_of(callee.function)) != "void":
             return text
         self.line(f"{text};")
         return None
@@ -151,9 +139,9 @@ class ExpressionWriter(RoomWriter):
             return self._row(call, callee.function, row)
         views = [self._views.get(a) if isinstance(a, Var) else None for a in call.args]
         try:
-            made = self._unit.kernels(callee, [view and view.lying for view in views])
+            made = self.program.kernels.of(callee.name, [view and view.lying for view in views])
         except NotInC:
-            made, views = self._unit.kernels(callee), [None for _ in views]
+            made, views = self.program.kernels.of(callee.name), [None for _ in views]
         inside = {dim: self.size(own) for dim, own in sizes_inside(callee.function, call).items()}
         for param, arg in zip(callee.function.params, call.args, strict=True):
             ty = type_of(param)
@@ -173,11 +161,12 @@ class ExpressionWriter(RoomWriter):
             for a, view in zip(call.args, views, strict=True)
         ]
         ty = result_of(callee.function)
-        names = self._run(made, args, parts_of(ty), callee.name, size_inside, stride)
+        kernel = KernelCallWriter(self, args, size_inside, stride)
+        names = kernel.write(made, types_of_results(ty), callee.name.replace("kernel", "made"))
         self._results[call] = names
         if not isinstance(ty, TupleType):
             return names[0]
-        return f"({self._unit.types.name(type_of(call))}){{{', '.join(names)}}}"
+        return f"({self.c_type(type_of(call))}){{{', '.join(names)}}}"
 
     def _row(self, call: Call, function: Function, row: Row) -> str:
         """Write what finds a row, and return the address of its first element."""
@@ -193,59 +182,11 @@ class ExpressionWriter(RoomWriter):
         apart = self.size(product(shape[len(row.indices) :]))
         return f"({self._atom(source)} + {place} * {apart})"
 
-    def _run(
-        self,
-        made: tuple[Kernel, ...],
-        args: Sequence[str],
-        results: Sequence[Type],
-        wish: str,
-        size: Callable[[Dim], str],
-        stride: Callable[[Stride], str],
-    ) -> list[str]:
-        """Write the call of the C of a kernel, and return the names of its results; `size` is the
-        expression of a dim of the kernel, `stride` that of a stride of an operand."""
-        names: list[str] = []
-        addresses: list[str] = []
-        for ty in results:
-            name = self.fresh(wish.replace("kernel", "made"))
-            names.append(name)
-            if isinstance(ty, TensorType) and ty.shape:
-                room = self._room_for(name, tensor_bytes(ty, size))
-                self.line(f"{declared(self._unit.types.name(ty), name)} = {room};")
-                addresses.append(name)
-            else:
-                self.line(f"{self._unit.types.name(ty)} {name};")
-                addresses.append(f"&{name}")
-
-        marks: list[str] = []
-
-        def scratch(argument: Scratch, needed: str | None) -> str:
-            if not marks:
-                marks.append(self.fresh("before"))
-                self.line(f"const relay_mark {marks[0]} = relay_marked(s);")
-            name = self.fresh("scratch")
-            room = bytes_of(argument.shape, argument.dtype, size)
-            room = room if needed is None else f"{needed} ? {room} : 0"
-            self.line(f"void *{name} = relay_room(s, {room});")
-            return name
-
-        def kept(kernel: Kernel) -> Hoisted | None:
-            return self._hoisted(kernel, args, size)
-
-        around = Surroundings(
-            self.line, scratch, size, kept, stride, self._unit.number_of, self.fresh
-        )
-        for line in kernel_lines(made, args, addresses, around):
-            self.line(line)
-        for mark in marks:
-            self.line(f"relay_forget(s, {mark});")
-        return names
-
     def _data(self, call: Call, constructor: str, wish: str) -> str:
         """Write what makes a value of a data type, and return its name."""
         ty = type_of(call)
         assert isinstance(ty, AdtType)
-        shape = self._unit.types.shape(ty, constructor)
+        shape = self.program.types.shape(ty, constructor)
         name = self.fresh(wish)
         if shape.bytes == "0":
             self.line(f"static {shape.struct} {name}_only = {{.tag = {shape.tag}}};")
@@ -253,7 +194,7 @@ class ExpressionWriter(RoomWriter):
         self.line(f"{shape.struct} *{name} = relay_data(s, {shape.bytes});")
         self.line(f"{name}->tag = {shape.tag};")
         for (member, part), arg in zip(shape.fields, call.args, strict=True):
-            if self._unit.types.name(part) != "void":
+            if self.c_type(part) != "void":
                 self.line(f"{name}->{member} = {self._atom(arg)};")
         return name
 
@@ -265,8 +206,8 @@ class ExpressionWriter(RoomWriter):
         assert isinstance(of, TupleType)
         given = [(f"{self._atom(lists)}.f{i}", field) for i, field in enumerate(of.fields)]
         sweeps = self._sweeps(call)
-        names = collected(self, self._unit.types, self._room, given, ty.fields, wish, sweeps=sweeps)
-        return f"({self._unit.types.name(ty)}){{{', '.join(names)}}}"
+        names = collected(self, given, ty.fields, wish, sweeps=sweeps)
+        return f"({self.c_type(ty)}){{{', '.join(names)}}}"
 
     def _host(self, call: Call, op: Op) -> str | None:
         if op in (size, dim_size):
@@ -277,20 +218,15 @@ class ExpressionWriter(RoomWriter):
             return self._atom(call.args[0])
         if op not in (check, fail, no_element):
             raise NotInC(f"it calls `{op.name}`")
-        cells = [
-            f"{{.{cell_of(dtype)} = {self._atom(a)}}}"
-            for a in call.args
-            if (dtype := number_dtype(type_of(a))) is not None
-        ]
-        given = f"(relay_cell[]){{{', '.join(cells)}}}" if cells else "0"
-        failing = f"relay_fail(s, {self.site(call)}, {given}, {len(cells)});"
+        dtypes = ((number_dtype(type_of(a)), a) for a in call.args)
+        failing = self.failure(call, [(d, self._atom(a)) for d, a in dtypes if d is not None])
         if op is check:
             self.line(f"if (RELAY_RARELY(!{self._atom(call.args[0])})) {failing}")
             return None
         self.line(failing)
         if type_of(call) == UNIT:
             return None
-        return f"({self._unit.types.name(type_of(call))}){{0}}"
+        return f"({self.c_type(type_of(call))}){{0}}"
 
     def _operator(self, call: Call, wish: str) -> str:
         ty = type_of(call)
@@ -298,17 +234,17 @@ class ExpressionWriter(RoomWriter):
             lying = lying_of(call)
             if lying is not None and lying.is_row_by_row:
                 return self._behind(call, lying)
-            made = self._unit.kernels_of_call(call)
-            args = operands_of(call, self._atom)
-            return self._run(made, args, (ty,), wish, self.size, no_stride)[0]
+            made = self.program.kernels.of_call(call)
+            kernel = KernelCallWriter(self, operands_of(call, self._atom), self.size)
+            return kernel.write(made, (ty,), wish)[0]
         if not all(map(_is_numeric, (ty, *map(type_of, call.args)))):
             assert isinstance(call.callee, Op)
             raise NotInC(f"it calls `{call.callee.name}`")
         operands = [None if type_of(a) == UNIT else self._atom(a) for a in call.args]
-        is_checked = self._unit.may_overflow(call)
+        is_checked = self.program.may_overflow(call)
         results = NumberWriter(self, call, operands).write(is_checked=is_checked)
         if isinstance(ty, TupleType):
-            return f"({self._unit.types.name(ty)}){{{', '.join(text for text, _ in results)}}}"
+            return f"({self.c_type(ty)}){{{', '.join(text for text, _ in results)}}}"
         ((text, _),) = results
         return text
 
@@ -351,17 +287,3 @@ def _is_numeric(ty: Type) -> bool:
     if isinstance(ty, TupleType):
         return all(map(_is_numeric, ty.fields))
     return number_dtype(ty) is not None
-
-
-def dim_params(function: Function) -> list[DimVar]:
-    """Return the sizes that a function takes. Raises NotInC for a type parameter."""
-    for param in function.type_params:
-        if not isinstance(param, DimVar):
-            raise NotInC("it is for values of several types")
-    return [p for p in function.type_params if isinstance(p, DimVar)]
-
-
-def result_of(function: Function) -> Type:
-    """Return the type of the result of a function."""
-    assert function.result is not None
-    return function.result

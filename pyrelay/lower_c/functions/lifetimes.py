@@ -9,8 +9,8 @@ from typing import Final, final
 from ...ir.expr import Binding, Call, Expr, Function, Tuple, TupleGet, Var, type_of
 from ...ir.traverse import free_vars, spine
 from ...ir.types import AdtType, Type, subtypes
+from .c_types import is_tensor
 from .escapes import has_tensors
-from .kernel_calls import is_tensor
 
 
 @final

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, final
 
 from ...ir.constant import nearest
 from ...ir.declaration.elements import Place
@@ -25,6 +25,7 @@ from ...kernels.plans.terms import Term, Terms
 from ...kernels.plans.text import Text, call, infix, negative
 from ...operators.host.conversions import to_bool, to_int
 from .c_types import NotInC, number_dtype, number_name
+from .rooms import RoomWriter
 
 _LONGEST: Final = 60
 """An expression that is longer gets a name."""
@@ -59,26 +60,6 @@ _LIBRARY: Final = {
 """Functions of the C library, by the operations that they are."""
 
 
-class Lines(Protocol):
-    """The C function that numbers are written in."""
-
-    def line(self, text: str) -> None:
-        """Add a line."""
-        ...
-
-    def fresh(self, wish: str) -> str:
-        """Return a name that nothing has."""
-        ...
-
-    def site(self, call: Call) -> int:
-        """Return the number by which a call is known that fails."""
-        ...
-
-    def size(self, dim: Dim) -> str:
-        """Return the expression of a size. Raises NotInC."""
-        ...
-
-
 @final
 class _Operand:
     """A number as an operand of an element-wise body."""
@@ -104,16 +85,16 @@ class _Operand:
 class NumberWriter:
     """Writes one call of an operator whose operands and results are numbers."""
 
-    def __init__(self, lines: Lines, call_: Call, operands: Sequence[str | None]) -> None:
+    def __init__(self, writer: RoomWriter, call_: Call, operands: Sequence[str | None]) -> None:
         """`operands` are the C expressions of the operands, None for one that is omitted."""
-        self._lines: Final = lines
+        self._writer: Final = writer
         self._call: Final = call_
         self._types: Final = [type_of(a) for a in call_.args]
         self._operands: Final = operands
         self._terms: Final = Terms()
         self._texts: Final[dict[Term, Text]] = {}
         self._is_checked = False
-        self._site = 0
+        self._is_integer = False
 
     def write(self, *, is_checked: bool) -> list[tuple[str, DType]]:
         """Write the call, and return the expressions of its results with their dtypes.
@@ -123,7 +104,7 @@ class NumberWriter:
         """
         integer = _integer_of(self._call)
         self._is_checked = is_checked and integer == int64
-        self._site = self._lines.site(self._call) if integer is not None else 0
+        self._is_integer = integer is not None
         found = self._read()
         roots = found if isinstance(found, tuple) else (found,)
         self._compute(roots)
@@ -204,8 +185,8 @@ class NumberWriter:
             self._texts[term] = text
 
     def _named(self, term: Term, text: Text) -> Text:
-        name = self._lines.fresh(f"{term.op}_" if term.op.isidentifier() else "bits")
-        self._lines.line(f"const {number_name(self._dtype(term))} {name} = {text};")
+        name = self._writer.fresh(f"{term.op}_" if term.op.isidentifier() else "bits")
+        self._writer.line(f"const {number_name(self._dtype(term))} {name} = {text};")
         return Text(name)
 
     def _expression(self, term: Term) -> Text:
@@ -215,7 +196,7 @@ class NumberWriter:
             case "value":
                 return Text(term.detail) if term.detail.isidentifier() else Text(term.detail, 7)
             case "size":
-                return Text(self._lines.size(term.detail), 0)
+                return Text(self._writer.size(term.detail), 0)
             case "cast":
                 return self._cast(term)
             case _ if is_float(self._operating(term)):
@@ -275,8 +256,8 @@ class NumberWriter:
         """Return a text that may be written several times."""
         if text.text.isidentifier():
             return text
-        name = self._lines.fresh("operand")
-        self._lines.line(f"const {c_type} {name} = {text};")
+        name = self._writer.fresh("operand")
+        self._writer.line(f"const {c_type} {name} = {text};")
         return Text(name)
 
     def _of_integers(self, term: Term) -> Text:
@@ -329,8 +310,8 @@ class NumberWriter:
             self._fail_if(f"{x} == INT64_MIN")
             return _chosen(infix(x, "<", Text("0")), negative(x), x)
         a, b = map(_wide, given if op != "neg" else (Text("0"), *given))
-        name = self._lines.fresh(f"{op}_")
-        self._lines.line(f"int64_t {name};")
+        name = self._writer.fresh(f"{op}_")
+        self._writer.line(f"int64_t {name};")
         self._fail_if(f"__builtin_{_OVERFLOWING[op]}_overflow({a}, {b}, &{name})")
         return Text(name)
 
@@ -353,8 +334,8 @@ class NumberWriter:
         if not self._is_checked:
             power = call("relay_power", base, exponent)
             return Text(f"({number_name(self._dtype(term))}){power}", 7)
-        name = self._lines.fresh("power")
-        self._lines.line(f"int64_t {name};")
+        name = self._writer.fresh("power")
+        self._writer.line(f"int64_t {name};")
         self._fail_if(f"relay_power_overflows({base}, {exponent}, &{name})")
         return Text(name)
 
@@ -366,21 +347,17 @@ class NumberWriter:
             raise NotInC(f"it computes with numbers of {term.detail}")
         if to == bool_:
             return infix(text, "!=", Text("0"))
-        if is_float(source.dtype) and not is_float(to) and self._site:
+        if is_float(source.dtype) and not is_float(to) and self._is_integer:
             x = self._atom(text, number_name(source.dtype))
             self._fail_if(f"!({_within(x.text, source.dtype, to)})")
             text = x
         return Text(f"({number_name(to)}){text.inside(7)}", 7)
 
     def _fail_if(self, condition: str) -> None:
-        cells = [
-            f"{{.{'f' if is_float(self._operand_dtype(i)) else 'i'} = {text}}}"
-            for i, text in enumerate(self._operands)
-            if text is not None
-        ]
-        given = f"(relay_cell[]){{{', '.join(cells)}}}"
-        failing = f"relay_fail(s, {self._site}, {given}, {len(cells)})"
-        self._lines.line(f"if (RELAY_RARELY({condition})) {failing};")
+        texts = enumerate(self._operands)
+        given = [(self._operand_dtype(i), text) for i, text in texts if text is not None]
+        failure = self._writer.failure(self._call, given)
+        self._writer.line(f"if (RELAY_RARELY({condition})) {failure}")
 
 
 def _integer_of(call_: Call) -> DType | None:

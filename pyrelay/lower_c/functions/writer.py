@@ -38,12 +38,12 @@ from ...ir.expr import (
 from ...ir.traverse import Steps, run
 from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type
 from ...kernels.function_plan import Planned
-from .c_types import NotInC, declared, leaves_of, number_dtype
-from .expressions import ExpressionWriter, dim_params, result_of
-from .kernel_calls import is_tensor, tensor_bytes
+from .c_types import NotInC, declared, is_tensor, leaves_of, number_dtype, result_of
+from .expressions import ExpressionWriter
 from .numbers import literal
+from .program import CProgram
 from .rooms import Around
-from .unit import Unit
+from .sizes import dim_params, tensor_bytes
 from .views import read_where_they_lie
 
 DEEPEST: Final = 100
@@ -79,8 +79,8 @@ class _Exit:
 class BodyWriter(ExpressionWriter):
     """Writes one C function, that of a function of the program."""
 
-    def __init__(self, unit: Unit, planned: Planned) -> None:
-        super().__init__(unit, planned)
+    def __init__(self, program: CProgram, planned: Planned) -> None:
+        super().__init__(program, planned)
         self._labels: Final[set[str]] = set()
         self._blocks: Final[dict[Planned, _Loop]] = {}
         self._pending: Final[list[Planned]] = []
@@ -120,9 +120,8 @@ class BodyWriter(ExpressionWriter):
     def head(self) -> str:
         """Return the declaration of the function."""
         function = self._planned.function
-        types = self._unit.types
         own = ["relay_state *s"]
-        own += ["int64_t waiting"] if self._unit.is_deep(self._planned) else []
+        own += ["int64_t waiting"] if self._planned in self.program.deep else []
         for size in dim_params(function):
             name = self._sizes.setdefault(Dim.atom(size), self.fresh(f"size_{size.name}"))
             own.append(f"int64_t {name}")
@@ -131,13 +130,13 @@ class BodyWriter(ExpressionWriter):
                 continue
             if param not in self._values:
                 self._bind(param, self.fresh(param.name))
-            own.append(declared(types.name(type_of(param)), self._values[param]))
-        result = declared(types.name(result_of(function)), self._unit.c_name(self._planned))
+            own.append(declared(self.c_type(type_of(param)), self._values[param]))
+        result = declared(self.c_type(result_of(function)), self.program.names[self._planned])
         return f"static {result}({', '.join(own)})"
 
     def _column_lines(self) -> list[str]:
         columns = self._columns
-        return [] if columns is None else columns.lines(self._unit.types, self._atom, self.fresh)
+        return [] if columns is None else columns.lines(self.program.types, self._atom, self.fresh)
 
     def _unchanged(self) -> Iterator[str]:
         """Yield the names of the parameters that all jumps to the beginning leave as they are."""
@@ -167,13 +166,13 @@ class BodyWriter(ExpressionWriter):
         return _Loop(planned, params, self._names.fresh(f"next_{planned.name}"))
 
     def _declared(self, loop: _Loop) -> list[str]:
-        types = [self._unit.types.name(type_of(p)) for p in loop.planned.function.params]
+        types = [self.c_type(type_of(p)) for p in loop.planned.function.params]
         pairs = zip(types, loop.params, strict=True)
         return [declared(ty, name) for ty, name in pairs if name is not None]
 
     def _body_of(self, loop: _Loop, function: Function) -> list[str]:
         with self._nested() as lines:
-            escapes = self._unit.escapes(loop.planned) or self._unit.escapes(self._planned)
+            escapes = any(map(self.program.escapes.has, (loop.planned, self._planned)))
             run(self._body(function.body, _Exit(is_returned=True, target=None, escapes=escapes)))
         return lines
 
@@ -197,23 +196,14 @@ class BodyWriter(ExpressionWriter):
     def _body(self, body: Expr, exit_: _Exit) -> Steps[None]:
         while isinstance(body, LetBlock):
             for binding in body.bindings:
-                if isinstance(binding.value, Function):
-                    self._check_local(binding)
-                else:
+                if not isinstance(binding.value, Function):  # it stands where it is called
                     yield self._binding(binding)
             body = body.body
         yield self._end(body, exit_)
 
-    def _check_local(self, binding: Binding) -> None:
-        """Raise NotInC for a local function whose body stands nowhere in place."""
-        planned = self._unit.callee(_mention(binding.var))
-        if planned is None or planned.place is None:
-            why = "is a value" if planned is not None and planned.escapes else "is no loop"
-            raise NotInC(f"its local function `{binding.var.name}` {why}")
-
     def _binding(self, binding: Binding) -> Steps[None]:
         var, value = binding.var, binding.value
-        escapes = self._unit.escapes(var)
+        escapes = self.program.escapes.has(var)
         if self._is_compound(value):
             exit_ = _Exit(is_returned=False, target=self._target(var), escapes=escapes)
             yield self._end(value, exit_)
@@ -241,14 +231,14 @@ class BodyWriter(ExpressionWriter):
             self._bind(var, text)
             return
         name = self.fresh(var.name)
-        c_type = self._unit.types.name(type_of(var))
+        c_type = self.c_type(type_of(var))
         head = f"{c_type}const" if c_type.endswith("*") else f"const {c_type}"
         self.line(f"{head} {name} = {text};")
         self._bind(var, name)
 
     def _target(self, var: Var) -> str | None:
         """Declare the variable that a branch or a loop assigns."""
-        c_type = self._unit.types.name(type_of(var))
+        c_type = self.c_type(type_of(var))
         if c_type == "void":
             return None
         name = self.fresh(var.name)
@@ -259,7 +249,7 @@ class BodyWriter(ExpressionWriter):
     def _is_compound(self, value: Expr) -> bool:
         if isinstance(value, If | Match):
             return True
-        callee = self._unit.callee(value) if isinstance(value, Call) else None
+        callee = self.program.callee(value) if isinstance(value, Call) else None
         return callee is not None and callee.place is not None
 
     def _end(self, expr: Expr, exit_: _Exit) -> Steps[None]:
@@ -268,13 +258,13 @@ class BodyWriter(ExpressionWriter):
                 yield self._if(expr, exit_)
             case Match():
                 yield self._match(expr, exit_)
-            case Call() if (callee := self._unit.callee(expr)) is not None:
+            case Call() if (callee := self.program.callee(expr)) is not None:
                 loop = next((o for o in exit_.loops if o.planned is callee), None)
                 if loop is not None:
                     self._jump(expr, loop, exit_)
                 elif callee.place is not None:
                     yield self._enter(expr, callee, exit_)
-                elif exit_.is_returned and self._unit.jumps_to(self._planned, callee):
+                elif exit_.is_returned and self.program.jumps_to(self._planned, callee):
                     self._jump(expr, self._block(callee, declared=False), exit_)
                 else:
                     self._give(expr, exit_)
@@ -322,7 +312,7 @@ class BodyWriter(ExpressionWriter):
             if type_of(param) == UNIT:
                 continue
             name = self.fresh(param.name)
-            head = declared(self._unit.types.name(type_of(param)), name)
+            head = declared(self.c_type(type_of(param)), name)
             self.line(f"{head} = {self._atom(arg)};")
             self._bind(param, name)
         if not callee.has_jumps:
@@ -352,17 +342,17 @@ class BodyWriter(ExpressionWriter):
     def _carrying(self, loop: _Loop) -> _Loop:
         """Return a loop with room for the tensors that it carries, which is declared here. What
         a round makes besides is forgotten when it ends."""
-        if not self._unit.has_tensors:
+        if not self.program.has_tensors:
             return loop
         known = frozenset[str]() if self._around is None else self._around.known
         for param, name in zip(loop.planned.function.params, loop.params, strict=True):
             ty = type_of(param)
-            if self._unit.escapes(param) or name in known:
+            if self.program.escapes.has(param) or name in known:
                 continue
             if isinstance(ty, TupleType) and any(is_tensor(t) for _, t in leaves_of(ty)):
                 raise NotInC("a loop carries a tuple with a tensor in it")
             if isinstance(ty, TensorType) and is_tensor(ty):
-                c_type = self._unit.types.name(ty).rstrip("* ")
+                c_type = self.c_type(ty).rstrip("* ")
                 room = f"relay_room(s, {tensor_bytes(ty, self.size)})"
                 self.line(f"{c_type} *{name}_next = {room}, *{name}_last = {room};")
         mark = self.fresh("mark")
@@ -397,7 +387,7 @@ class BodyWriter(ExpressionWriter):
             if name is None or value is None or name == value:
                 continue
             ty = type_of(param)
-            if isinstance(ty, TensorType) and is_tensor(ty) and not self._unit.escapes(param):
+            if isinstance(ty, TensorType) and is_tensor(ty) and not self.program.escapes.has(param):
                 if loop.mark is None:
                     raise NotInC("functions of tensors call each other in tail position")
                 self.line(f"RELAY_CARRY({name}, {value}, {tensor_bytes(ty, self.size)});")
@@ -405,7 +395,7 @@ class BodyWriter(ExpressionWriter):
                 continue
             if re.split(r"\W", value, maxsplit=1)[0] in written:
                 kept = self.fresh("kept")
-                self.line(f"{declared(self._unit.types.name(ty), kept)} = {value};")
+                self.line(f"{declared(self.c_type(ty), kept)} = {value};")
                 value = kept
             written.append(name)
             late.append(f"{name} = {value};")
@@ -453,7 +443,7 @@ class BodyWriter(ExpressionWriter):
                     yield from self._tests(field, f"{value}.f{index}", part)
             case ConstructorPattern(_, name, fields):
                 assert isinstance(ty, AdtType)
-                shape = self._unit.types.shape(ty, name)
+                shape = self.program.types.shape(ty, name)
                 yield f"{value}->tag == {shape.tag}"
                 for field, (member, part) in zip(fields, shape.fields, strict=True):
                     yield from self._tests(field, f"{value}->{member}", part)
@@ -474,18 +464,13 @@ class BodyWriter(ExpressionWriter):
                     text = self._values[var]
                     if "->" in text and type_of(var) != UNIT:
                         name = self.fresh(var.name)
-                        head = declared(self._unit.types.name(type_of(var)), name)
+                        head = declared(self.c_type(type_of(var)), name)
                         self.line(f"{head} = {text};")
                         self._bind(var, name)
                 case ConstructorPattern(fields=fields) | TuplePattern(fields):
                     pending += reversed(fields)
                 case _:
                     pass
-
-
-def _mention(var: Var) -> Call:
-    """Return a call of a variable, to ask which function it names."""
-    return Call(var, (), span=var.span)
 
 
 def _in(lines: Sequence[str]) -> list[str]:

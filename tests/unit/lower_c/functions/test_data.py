@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, Tensor, options, relay
-from pyrelay.lower_c.functions import program, support
+from pyrelay.lower_c.functions import c_text, support
 from tests.unit.lower_c.functions.compared import agree, counted
 
 pytestmark = pytest.mark.host("lowerings are chosen here")
@@ -175,7 +175,7 @@ def test_data_that_take_too_much_memory_are_left_to_the_host(
 ) -> None:
     small = support.SUPPORT.replace("(size_t)4 << 30", "(size_t)1 << 17")
     assert small != support.SUPPORT
-    monkeypatch.setattr(program, "SUPPORT", small)
+    monkeypatch.setattr(c_text, "SUPPORT", small)
     gradient = relay.grad(relay(_plain_orbit), wrt="x")
     with options(lowering="torch"):
         expected = gradient(torch.tensor(0.3), 5000)
