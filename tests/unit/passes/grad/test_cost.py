@@ -31,6 +31,7 @@ from pyrelay.operators.builder import Builder
 from pyrelay.operators.primitive.compare import less
 from pyrelay.operators.primitive.math import sin
 from pyrelay.passes.transforms import expand_transforms
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.steps import calls_of
 from tests.unit.passes.grad.programs import expanded, operator_counts, scalar
 
@@ -70,6 +71,29 @@ def test_operators_grow_as_those_of_the_function_at_both_orders(
     assert work("second", large) < 14 * work("f", large)
     for entry in ("first", "second"):
         assert work(entry, large) / work(entry, small) == pytest.approx(plain, rel=0.1)
+
+
+@pytest.mark.parametrize(("text", "small", "large"), [(LOOP, 20, 80), (FOLD, 6, 10)])
+def test_what_is_saved_grows_as_the_calls_of_the_function(
+    monkeypatch: pytest.MonkeyPatch, text: str, small: int, large: int
+) -> None:
+    module = expanded(text + ORDERS)
+
+    def saved(n: int) -> int:
+        value, residual = evaluate(module, "f_fwd", (scalar(0.3), scalar(0.9), n))
+        assert value.ndim == 0
+        pending, count = [residual], 0
+        while pending:
+            part = pending.pop()
+            count += isinstance(part, torch.Tensor)
+            pending += part if isinstance(part, tuple) else ()
+        return count
+
+    def calls(n: int) -> int:
+        counts = operator_counts(monkeypatch, module, "f", scalar(0.3), scalar(0.9), n)
+        return counts["less"]
+
+    assert saved(large) / saved(small) == pytest.approx(calls(large) / calls(small), rel=0.15)
 
 
 INDEXED = """
