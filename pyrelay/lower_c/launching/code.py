@@ -111,9 +111,8 @@ class _RegionWriter:
             self._line(f"arena = arena_of({prepared.arena})")
             self._line("at[0] = arena.data_ptr()")
         self._steps(names)
-        if (
-            written
-        ):  # torch counts what it writes itself; a graph that needs the old values is stale
+        if written:
+            # Torch counts its own writes alone; graphs that saved the old values are stale.
             known["were_written"] = increment_version
             self._line(f"were_written({_tuple(written)})")
         self._line("frames.append(frame)")

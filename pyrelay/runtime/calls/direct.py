@@ -36,7 +36,7 @@ passed. A function that a backend runs whole is called without its host code. Wh
 record what the host code calls, recording is switched off around the call. A call that joins
 torch's graph is made `otherwise`: by another such function, whose look-up finds what makes the
 node. Of a model the combination has its `Kind`, which one comparison of its tensors confirms; a
-call with models borrows their parameters, and gives back what it has left in their place:
+call with models lends their parameters and state to host code, and stores the updated ones:
 
         k_v0, t_v0 = v0.seen()
     ...

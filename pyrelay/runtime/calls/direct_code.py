@@ -227,8 +227,8 @@ class _Writer:
         return f"s_{name}" if name in self._stateful else f"no_state_{name}"
 
     def _returned(self) -> list[str]:
-        """Return the lines that give models what a call has left in their place, which may run
-        twice."""
+        """Return the lines that store updated parameters and state, which host code leaves in
+        cells, in their models; to run them a second time changes nothing."""
         if self._form.is_optimized:
             return ["done()"]
         explicit = [n for n in self._models if n not in self._implicit]

@@ -99,8 +99,10 @@ def host_values(
 
 
 def given_back(lent: Iterable[tuple[Model, Sequence[Cell], Cell | None, Any]]) -> None:
-    """Give models what a call has left in the cells that it was lent: those of their state, and
-    that of their parameters, if it has one, with what was in it."""
+    """Store the parameters and state of models, after a call, from the cells that the call updates.
+
+    For each model: the cells of its state, the cell of its parameters or None where they are no
+    argument of their own, and the value of that cell before the call."""
     commit(change for each in lent for change in _left(*each))
 
 

@@ -1,4 +1,4 @@
-"""The parameters of what a transform makes of a function: `relay.grad(f)` takes those of `f`."""
+"""Parameters of transformed functions: `relay.grad(f)` takes those of `f`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .arguments import Callee, Slot
 from .functions import defaults_of, parameter_names
 
 _TUPLES: Final = (Intrinsic.JVP, Intrinsic.HVP)
-"""What they make takes two tuples."""
+"""Transforms whose functions take two tuples: primals and tangents."""
 
 _ALIKE: Final = (
     Intrinsic.GRAD,
@@ -30,7 +30,7 @@ _ALIKE: Final = (
     Intrinsic.CHECKPOINT,
     Intrinsic.AUTOCAST,
 )
-"""What they make takes the arguments of the function."""
+"""Transforms whose functions take the parameters of the function that they transform."""
 
 
 @final
@@ -51,8 +51,8 @@ class Taken:
 
 
 def taken_by(cx: Context, node: ast.expr) -> Taken | None:
-    """Return the parameters of what a call such as `relay.grad(f)` makes; None for other calls, and
-    where those of `f` are not known."""
+    """Return the parameters of the function that a transform such as `relay.grad(f)` returns. None
+    for calls of anything but transforms, and where the parameters of `f` are unknown."""
     layers: list[Intrinsic] = []
     while isinstance(node, ast.Call):
         intrinsic = called_meaning(cx, node)
