@@ -7,6 +7,7 @@ shuffle by computed places; its own loops over lanes are left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from .elements import Family, of_family
@@ -102,6 +103,49 @@ def _repeated_where(instance: MathFunction) -> str:
 }}"""
 
 
+def _transpose(instance: MathFunction) -> str:
+    """Return the function that stores columns of `count` elements, `step` apart, as rows.
+
+    Squares of them are transposed in registers (Eklundh, "A fast computer method for matrix
+    transposing", 1972). Lanes beyond the columns repeat the last one.
+    """
+    lanes = instance.lanes
+    lines = [
+        "void $transpose(",
+        "    const $S *from, long step, $S *to, long to_step, long count, long columns",
+        ") {",
+        "    $F v[$L];",
+        "    for (long k = 0; k < count; k += $L) {",
+        "        long n = count - k < $L ? count - k : $L;",
+        "        for (int i = 0; i < $L; i++)",
+        "            v[i] = $load_part(from + (i < columns ? i : columns - 1) * step + k, n);",
+    ]
+    width = lanes // 2
+    while width:
+        low = [i if not i & width else lanes + i - width for i in range(lanes)]
+        high = [i + width if not i & width else lanes + i for i in range(lanes)]
+        lines += [
+            "        for (int i = 0; i < $L; i++) {",
+            f"            if (i & {width}) continue;",
+            f"            $F a = v[i], b = v[i + {width}];",
+            f"            v[i] = MIXED (a, b, $I, {_listed(low)});",
+            f"            v[i + {width}] = MIXED (a, b, $I, {_listed(high)});",
+            "        }",
+        ]
+        width //= 2
+    lines += [
+        "        for (long i = 0; i < n; i++)",
+        "            $store(to + (k + i) * to_step, v[i]);",
+        "    }",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _listed(places: Sequence[int]) -> str:
+    return ", ".join(map(str, places))
+
+
 def _has_masked_loads(instance: MathFunction) -> bool:
     if instance.element.bytes < 4 or instance.bytes < 16 or not instance.fits:
         return False
@@ -122,4 +166,5 @@ SPACED: Final = (
     Definition("load_repeated_where", _RAW, _repeated_where),
     Definition("store_strided", _RAW, _STORE_STRIDED),
     Definition("store_strided_part", _RAW, _STORE_STRIDED_PART),
+    Definition("transpose", _RAW, _transpose),
 )

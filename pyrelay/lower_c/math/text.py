@@ -46,6 +46,13 @@ HEADER: Final = """\
 
 #define RELAY static inline __attribute__((always_inline, unused))
 #define RELAY_ONCE static __attribute__((noinline, unused))
+
+/* The lanes of two vectors that some places name, those of the second behind those of the first. */
+#ifdef __clang__
+#define MIXED(a, b, places, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
+#endif
 """
 
 _MOST_PLACES: Final = 32

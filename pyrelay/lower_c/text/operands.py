@@ -280,7 +280,7 @@ class Operands:
         index = loops.column
         given = f"{side.at(loops.batch, index)}, {side.own}, to + ({index} - column)"
         given = f"{given}, {width}, {loops.size(count)}, n"
-        call = f"{code.function_name}_pack({given});"
+        call = f"{code.function('transpose', loops.dtype)}({given});"
         return [f"OVER ({index}, column, last, {code.lanes}, {call});"]
 
 

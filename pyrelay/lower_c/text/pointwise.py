@@ -95,7 +95,7 @@ def _passed(kernel: KernelText, plan: PlacesPlan) -> Kernel:
 
     if kernel.row is None and has_transposed(kernel.terms, plan.offsets, names):
         kernel.at_once, kernel.is_long = 1, False
-        lines = in_blocks(kernel, nest, inside)
+        lines = in_blocks(kernel, nest, plan.roots, inside)
         each = f"{cost * ROWS} * {kernel.dims.size(sizes[-1]).inside(7)}"
         kernel.loop("", count_of_blocks(kernel, nest), each, lines)
         return kernel.finish()

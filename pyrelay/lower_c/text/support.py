@@ -100,13 +100,6 @@ static int64_t relay_clock(void) {
 #define LET_4(type, name, ...) type name[several]; EACH_4 (name[u] = __VA_ARGS__;)
 #define LET_8(type, name, ...) type name[several]; EACH_8 (name[u] = __VA_ARGS__;)
 
-/* The lanes of two vectors that some places name, those of the second behind those of the first. */
-#ifdef __clang__
-#define MIXED(a, b, places, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define MIXED(a, b, places, ...) __builtin_shuffle(a, b, (places){__VA_ARGS__})
-#endif
-
 /* A tile of a grid in each of a batch. Strips of a few rows of tiles follow one another, and in a
    strip columns. */
 typedef struct {

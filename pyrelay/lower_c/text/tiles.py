@@ -134,7 +134,7 @@ class Tiles:
             f"    for (int64_t c = 0; c < columns; c += {shape.columns})",
             f"        {function}_tile_across({given});",
             f"    for (int64_t c = 0; c < columns; c += {code.lanes})",
-            f"        {function}_pack({back});",
+            f"        {code.function('transpose', self.dtype)}({back});",
             "}",
         ]
 
@@ -146,7 +146,7 @@ class Tiles:
             found.append(self.whole("_edge", self.rows, is_edge=True))
             found.append(self.whole("_edge_1", 1, is_edge=True))
         if "turned" in kinds:
-            found += [self.turned(), self.packing()]
+            found.append(self.turned())
         if transposes:
             shape = self.transposed
             found.append(replace(self, vectors=shape.vectors).whole("_across", shape.columns))
@@ -246,45 +246,3 @@ class Tiles:
                 "",
             )
         )
-
-    def packing(self) -> str:
-        """Return the function that packs columns that lie along what is summed: squares of them are
-        transposed in registers (Eklundh, "A fast computer method for matrix transposing", 1972)."""
-        code, c, lanes = self.code, element_of(self.dtype).c, self.code.lanes
-        vector, name = code.vector(self.dtype), f"{code.function_name}_pack"
-        places = f"i{self.dtype.bits}x{lanes}"
-        load, store = (code.function(f, self.dtype) for f in ("load_part", "store"))
-        lines = [f"{vector} v[{lanes}];"]
-        lines += [f"for (int64_t k = 0; k < count; k += {lanes}) {{"]
-        lines += [f"    int64_t n = count - k < {lanes} ? count - k : {lanes};"]
-        lines += [f"    for (int i = 0; i < {lanes}; i++)"]
-        lines += [f"        v[i] = {load}(q + (i < columns ? i : columns - 1) * step + k, n);"]
-        width = lanes // 2
-        while width:
-            low = [i if not i & width else lanes + i - width for i in range(lanes)]
-            high = [i + width if not i & width else lanes + i for i in range(lanes)]
-            lines.append(f"    for (int i = 0; i < {lanes}; i++) {{")
-            lines.append(f"        if (i & {width}) continue;")
-            lines.append(f"        {vector} a = v[i], b = v[i + {width}];")
-            lines.append(f"        v[i] = MIXED (a, b, {places}, {_listed(low)});")
-            lines.append(f"        v[i + {width}] = MIXED (a, b, {places}, {_listed(high)});")
-            lines.append("    }")
-            width //= 2
-        lines.append("    for (int64_t i = 0; i < n; i++)")
-        lines.append(f"        {store}(to + (k + i) * to_step, v[i]);")
-        lines.append("}")
-        return "\n".join(
-            (
-                f"static void {name}(",
-                f"    const {c} *q, int64_t step, {c} *to, int64_t to_step, int64_t count,",
-                "    int columns",
-                ") {",
-                *indented(lines),
-                "}",
-                "",
-            )
-        )
-
-
-def _listed(places: Sequence[int]) -> str:
-    return ", ".join(map(str, places))

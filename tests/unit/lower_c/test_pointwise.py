@@ -78,6 +78,7 @@ def test_transposed_operands_are_read_in_blocks_of_rows(
     operands = [torch.rand(s) * 9 for s in ((batch, m, n), (n, m), (n, 1))]
     check(source, *(o.to(getattr(torch, dtype)) for o in operands))
     assert "block" in text(source)
+    assert ("relay_transpose_" in text(source)) == (dtype != "bfloat16")
 
 
 def test_dims_that_are_broadcast_are_loops_of_their_own() -> None:
