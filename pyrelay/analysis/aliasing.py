@@ -16,6 +16,7 @@ from ..ir.calls.storage import makes_storage
 from ..ir.effect import effects_of
 from ..ir.expr import (
     Call,
+    Constructor,
     Expr,
     Function,
     GlobalVar,
@@ -31,10 +32,12 @@ from ..ir.expr import (
     Var,
     type_of,
 )
+from ..ir.memo import remembered
 from ..ir.module import Module
 from ..ir.op import Effect, Op
-from ..ir.traverse import Steps, children, run, spine
+from ..ir.traverse import Steps, children, post_order, run, spine
 from ..ir.types import Type
+from .call_graph import reachable
 from .sharing import Sharing, sharing_of
 
 _NOTHING: Final[frozenset[Type]] = frozenset()
@@ -58,6 +61,7 @@ class RefAliasing:
         self.lost: Final[set[Type]] = set()
         self.place: Final[dict[Expr, int]] = {}
         """When each write happens, counted in the order of evaluation."""
+        self._module: Final = module
         self._types: Final = types
         self._opaque: Final = opaque
         self._in_place: Final = in_place
@@ -130,8 +134,10 @@ class RefAliasing:
                 self._cell(value, target)
             case Call(Op() as op, args):
                 self._operator(op, args, target)
-            case Call(GlobalVar(name), args) if not self._effects.of(value) & Effect.STATE:
+            case Call(GlobalVar(name), args):
                 self._function(self._sharing[name], args, target)
+                if self._effects.of(value) & Effect.STATE and self._may_write(name):
+                    self._writes.setdefault(None, []).append(self._now)
             case Call():
                 self._lose_all(children(value))
                 if self._effects.of(value) & Effect.STATE:
@@ -144,6 +150,11 @@ class RefAliasing:
                 self.lost.update(self._types)
             case _:
                 self._lose_all(children(value))
+
+    def _may_write(self, name: str) -> bool:
+        """Return whether a global function, which reads or writes state, may write it."""
+        functions = self._module.functions
+        return any(_writes_state(functions[n]) for n in reachable(functions, [name]))
 
     def _cell(self, value: RefRead | RefWrite | RefCreate, target: Var | None) -> None:
         match value:
@@ -200,6 +211,22 @@ class RefAliasing:
             if isinstance(atom, Function):
                 self._waiting.append(atom)
             self.lost.update(self.by(atom))
+
+
+@remembered
+def _writes_state(function: Function) -> bool:
+    """Return whether a function itself may write a cell, or calls what is not known."""
+    for node in post_order(function.body):
+        match node:
+            case RefWrite():
+                return True
+            case Call(Op(effect=effect)) if effect & Effect.STATE:
+                return True
+            case Call(callee) if not isinstance(callee, Op | GlobalVar | Constructor):
+                return True
+            case _:
+                pass
+    return False
 
 
 def _has_between(times: list[int], first: int, last: int) -> bool:

@@ -22,7 +22,8 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Host, Op
-from ...ir.types import UNIT, AdtType, SizeType, TupleType, Type
+from ...ir.own_sizes import has_own_sizes
+from ...ir.types import UNIT, AdtType, SizeType, TupleType, Type, subtypes
 from ...kernels.calling import Stride
 from ...kernels.function_plan import Planned
 from ...kernels.reading import shape_of, types_of_results
@@ -204,6 +205,8 @@ class ExpressionWriter(RoomWriter):
         ty, of = type_of(call), type_of(lists)
         assert isinstance(ty, TupleType)
         assert isinstance(of, TupleType)
+        if any(has_own_sizes(part) for part in subtypes(of)):
+            raise NotInC("it joins tensors of different sizes")
         given = [(f"{self._atom(lists)}.f{i}", field) for i, field in enumerate(of.fields)]
         sweeps = self._sweeps(call)
         names = collected(self, given, ty.fields, wish, sweeps=sweeps)

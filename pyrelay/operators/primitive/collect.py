@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import Library, NoGradient, Op, RuleCall, ShapeBehaviour, attribute, operand
+from ...ir.own_sizes import has_own_sizes, tensor_in
 from ...ir.types import AdtType, TensorType, TupleType, Type
 from ..shared.operands import as_tensor
 
@@ -23,9 +24,12 @@ def _collect_type(call: RuleCall) -> Type:
         if not isinstance(pack, TupleType | TensorType):
             call.clash("`collect` takes lists of tensors or of tuples of tensors", 0)
         count = call.solver.fresh_dim("count")
-        fields = pack.fields if isinstance(pack, TupleType) else (pack,)
-        tensors = [t for t in fields if isinstance(t, TensorType)]
-        made += [TensorType((count, *t.shape), t.dtype) for t in tensors]
+        for field in pack.fields if isinstance(pack, TupleType) else (pack,):
+            if has_own_sizes(field):
+                inside = tensor_in(field, lambda count=count: count)
+                made.append(TensorType((count, *inside.shape[1:]), inside.dtype))
+            elif isinstance(field, TensorType):
+                made.append(TensorType((count, *field.shape), field.dtype))
     return TupleType(tuple(made))
 
 
@@ -40,10 +44,10 @@ def _collect(torch: Any, device: Any, lists: Any, shapes: Any, dtypes: Any) -> A
             empty = zip(own_shapes, own_dtypes, strict=True)
             made += [torch.empty((0, *s), dtype=d, device=device) for s, d in empty]
             continue
-        for column, dtype in zip(columns, own_dtypes, strict=True):
+        for column, shape, dtype in zip(columns, own_shapes, own_dtypes, strict=True):
             key = tuple(map(id, column))
             if key not in known:
-                known[key] = column, _side_by_side(torch, device, column, dtype)
+                known[key] = column, _side_by_side(torch, device, column, shape, dtype)
             made.append(known[key][1])
     return tuple(made)
 
@@ -58,7 +62,11 @@ def _columns(terms: Any) -> list[tuple[Any, ...]]:
     return list(zip(*found, strict=True))
 
 
-def _side_by_side(torch: Any, device: Any, column: Sequence[Any], dtype: Any) -> Any:
+def _side_by_side(
+    torch: Any, device: Any, column: Sequence[Any], shape: tuple[int, ...], dtype: Any
+) -> Any:
+    if isinstance(column[0], torch.Tensor) and column[0].dim() > len(shape):
+        return torch.cat(column)
     numbers = [isinstance(v, torch.Tensor) for v in column]
     if True not in numbers:
         return torch.tensor(column, dtype=dtype, device=device)
@@ -74,8 +82,9 @@ def collected(
     shapes: Sequence[Sequence[tuple[Dim, ...]]],
 ) -> list[list[Value]]:
     """Return for each list the fields of its tuples, or its tensors as one field, each with those
-    of the others in a new first dim. `types` are those of the fields, and `shapes` what they have
-    where the list is empty. What is in several lists is put side by side once."""
+    of the others in a new first dim; tensors with sizes of their own are joined in their first dim.
+    `types` are those of the fields, or of the rows of these, and `shapes` what they have where the
+    list is empty. What is in several lists is put side by side once."""
     builder = lists[0].builder
     attrs = {
         "shapes": tuple(map(tuple, shapes)),
@@ -89,7 +98,7 @@ def collected(
 collect: Final = Op(
     name="collect",
     doc="The fields of all tuples of each of some lists, with those of the others in a new first "
-    "dim.",
+    "dim; tensors with sizes of their own are joined in their first dim.",
     params=(
         operand("lists"),
         attribute("shapes", convert=kinds.tuple_of(kinds.tuple_of(kinds.shape))),

@@ -14,12 +14,12 @@ from typing import final
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...dataclass import dataclass
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Expr, Function, GlobalVar, Var, type_of
+from ...ir.expr import Call, Function, GlobalVar, Var, type_of
 from ...ir.traverse import post_order
 from ...ir.types import TensorType, TupleType, Type, is_float
 from ..base import Opaque
 from .flow import Leaf, Path, SumFlow, flow_of
-from .terms import SUMMING, SumForm, TermForm, term_of
+from .terms import SUMMING, SumForm, Term, TermForm, common_forms, term_of
 
 
 @final
@@ -29,8 +29,8 @@ class Accumulator:
 
     leaves: frozenset[Leaf]
     kind: SumForm
-    terms: Mapping[Var, tuple[Var, tuple[Expr, ...]]]
-    """For each sum the variable of the sum before it, and the parts of the term."""
+    terms: Mapping[Var, tuple[Var, Term]]
+    """For each sum the variable of the sum before it, and the term."""
 
 
 def accumulators_of(
@@ -83,18 +83,18 @@ def worth_it(accumulators: list[Accumulator], *, of_loop: bool) -> list[Accumula
     """Return the accumulators that save something: products, but for those `of_loop`s that a
     program writes, and rows of tables, and the sums of what these keep in any case. To keep small
     tensors only to add them later takes longer than to add them."""
-    forms = (TermForm.ROWS,) if of_loop else (TermForm.PRODUCT, TermForm.ROWS)
     kept = {
         part
         for accumulator in accumulators
-        if accumulator.kind.form in forms
-        for _, parts in accumulator.terms.values()
+        if accumulator.kind.is_of_rows
+        or (accumulator.kind.form is TermForm.PRODUCT and not of_loop)
+        for _, (_, parts) in accumulator.terms.values()
         for part in parts
     }
     return [
         accumulator
         for accumulator in accumulators
-        if all(kept.issuperset(p) for _, p in accumulator.terms.values())
+        if all(kept.issuperset(parts) for _, (_, parts) in accumulator.terms.values())
     ]
 
 
@@ -120,8 +120,7 @@ def _accumulator(
         return None
     if not all(_is_fed(flow, leaf, leaves) for leaf in leaves):
         return None
-    terms: dict[Var, tuple[Var, tuple[Expr, ...]]] = {}
-    kinds: dict[SumForm, None] = {}
+    terms: dict[Var, tuple[Var, Term]] = {}
     for total in sums:
         before = [t for t in flow.terms[total] if (t, ()) in leaves]
         added = next(t for t in flow.terms[total] if (t, ()) not in leaves)
@@ -130,15 +129,14 @@ def _accumulator(
         term = term_of(added, flow.defined) if added.ty == ty else None
         if term is None or not isinstance(before[0], Var):
             return None
-        kinds[term[0]] = None
-        terms[total] = before[0], term[1]
-    (kind, *others) = kinds
-    names = frozenset[str]().union(*(d.names() for ty in kind.types for d in ty.shape))
-    if others or not _is_entered_once(flow, leaves, names):
-        return None
-    if not all(_keeps_sizes(flow, call, leaves, names) for call in flow.calls):
-        return None
-    return Accumulator(frozenset(leaves), kind, terms)
+        terms[total] = before[0], term
+    for kind in common_forms([term for _, term in terms.values()]):
+        names = frozenset[str]().union(*(d.names() for ty in kind.types for d in ty.shape))
+        if _is_entered_once(flow, leaves, names) and all(
+            _keeps_sizes(flow, call, leaves, names) for call in flow.calls
+        ):
+            return Accumulator(frozenset(leaves), kind, terms)
+    return None
 
 
 def _gives_rows(leaves: Mapping[Leaf, None], wants_rows: Callable[[str, Path], bool]) -> bool:

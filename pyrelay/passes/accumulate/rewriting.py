@@ -36,11 +36,11 @@ from ...ir.expr import (
     Tuple,
     TupleGet,
     Var,
-    is_atom,
     type_of,
 )
 from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.names import Names
+from ...ir.own_sizes import definition
 from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, run, spine
 from ...ir.types import AdtType, FnType, Substitution, TupleType, Type, TypeVar, substitution
@@ -49,11 +49,11 @@ from ...operators.builder import Builder, Value
 from ...operators.primitive.collect import collected
 from ...operators.primitive.create import full
 from ..base import Context, Opaque, Pass, nothing_opaque
-from ..rewrites.row_gradients import JOINED, wanted_results
+from ..rewrites.row_gradients import JOINED, wanted_results, with_terms_as_rows
 from ..simplify.dce import remove_dead
 from .accumulators import Accumulator, accumulators_of, worth_it
 from .flow import Holder, Path
-from .row_sources import with_row_sources
+from .row_sources import results_in_loops, with_row_sources
 
 MOST: Final = 200
 """How many functions are looked at together at most."""
@@ -70,8 +70,26 @@ def accumulate_sums(
 
     `gradients` leads to the gradients in the result of the entry that may be rows of tables."""
     loops: frozenset[str] = frozenset()
-    if not any(map(opaque, JOINED)):
-        module, loops = with_row_sources(module, entry, gradients)
+    while True:
+        if not any(map(opaque, JOINED)):
+            module, loops = with_row_sources(module, entry, gradients, loops)
+        rows = {name: with_terms_as_rows(module.functions[name]) for name in loops}
+        before = module.with_functions(rows) if rows else module
+        module = _put_off(before, entry, gradients, opaque, loops)
+        # What a recursion gives as rows may be a term of a loop's sum.
+        if module is before or not loops:
+            return remove_dead(module, entry) if loops else module
+
+
+def _put_off(
+    module: Module,
+    entry: str,
+    gradients: tuple[int, ...] | None,
+    opaque: Opaque,
+    loops: AbstractSet[str],
+) -> Module:
+    """Return the module with the sums put off that are seen; itself if there are none. `loops` are
+    the functions of which only rows are put off."""
     graph = call_graph(module)
     # Callers first: a sum may go through loops inside a recursion, on the way.
     for names in reversed(graph.groups):
@@ -79,17 +97,21 @@ def accumulate_sums(
             continue
         reached = reachable(module.functions, names)
         group = {n: module.functions[n] for n in (reached if len(reached) <= MOST else names)}
-        wants_rows = _wants_rows(module, group, entry, gradients)
+        wants_rows = _wants_rows(module, group, entry, gradients, loops)
         accumulators = accumulators_of(group, graph.escaping, opaque, wants_rows)
         # A loop of the program adds up products as it goes: to keep them takes memory.
         accumulators = worth_it(accumulators, of_loop=not loops.isdisjoint(names))
         if accumulators:
             module = _Deferral(module, group, accumulators).module()
-    return remove_dead(module, entry) if loops else module
+    return module
 
 
 def _wants_rows(
-    module: Module, group: Mapping[str, Function], entry: str, gradients: tuple[int, ...] | None
+    module: Module,
+    group: Mapping[str, Function],
+    entry: str,
+    gradients: tuple[int, ...] | None,
+    loops: AbstractSet[str],
 ) -> Callable[[str, Path], bool]:
     """Return whether all that call a function of the group from outside take a part of its result
     as rows of a table, given the function and the path to the part."""
@@ -98,6 +120,7 @@ def _wants_rows(
         if name in group or not any(g in group for g in callees(function)):
             continue
         results = wanted_results(function, gradients if name == entry else None)
+        results = results.union(results_in_loops(function, name, loops))
         for var, value in definitions(function).items():
             if isinstance(value, Call) and isinstance(value.callee, GlobalVar):
                 paths = frozenset(path for result, path in results if result is var)
@@ -136,6 +159,7 @@ class _Deferral:
             total: accumulator for accumulator in accumulators for total in accumulator.terms
         }
         self._new: Final[dict[Var, Var]] = {}
+        self._names = Names()
 
     def module(self) -> Module:
         """Return the module after the change."""
@@ -143,9 +167,10 @@ class _Deferral:
         rest = AdtType(self.adt, (element,))
         constructors = (ConstructorDef("addend", (element, rest)), ConstructorDef("no_addends", ()))
         span = next(iter(self.group.values())).span
-        module = self._module.with_adts(
-            {self.adt: AdtDef(self.adt, (element,), constructors, span)}
-        )
+        fields = {f for a in self._accumulators for f in a.kind.fields}
+        own = sorted({f.name for f in fields if isinstance(f, AdtType)} - self._module.adts.keys())
+        adts = {self.adt: AdtDef(self.adt, (element,), constructors, span)}
+        module = self._module.with_adts(adts | {name: definition(name, span) for name in own})
         functions = {
             name: self._inside(name, function)
             for name, function in self.group.items()
@@ -171,7 +196,7 @@ class _Deferral:
 
     def list(self, accumulator: Accumulator) -> AdtType:
         """Return the type of the lists of an accumulator's terms."""
-        return AdtType(self.adt, (TupleType(accumulator.kind.types),))
+        return AdtType(self.adt, (TupleType(accumulator.kind.fields),))
 
     def type(self, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Type:
         """Return a type with lists at the places of accumulators."""
@@ -189,6 +214,7 @@ class _Deferral:
 
     def _inside(self, name: str, function: Function) -> Function:
         params = tuple(self._var(p) for p in function.params)
+        self._names = Names(sizes_in(function))
         result = self.type(type_of(function.body), self.accumulators_in(name))
         body = run(self._body(function.body, result))
         assert isinstance(function.ty, FnType)
@@ -220,12 +246,13 @@ class _Deferral:
             code.bind(var, (yield self._value(binding.value, type_of(var))))
             return
         span = binding.value.span
-        before, parts = accumulator.terms[binding.var]
-        pack = Var("term", TupleType(accumulator.kind.types), span=span)
-        named = tuple(
-            p if is_atom(p) else code.bind(Var("part", type_of(p), span=span), p) for p in parts
-        )
-        code.bind(pack, Tuple(named, pack.ty, span=span))
+        before, term = accumulator.terms[binding.var]
+        builder = Builder(span, self._names)
+        fields = accumulator.kind.packed(term, builder)
+        for made in builder.bindings:
+            code.bind(made.var, made.value)
+        pack = Var("term", TupleType(accumulator.kind.fields), span=span)
+        code.bind(pack, Tuple(tuple(f.atom for f in fields), pack.ty, span=span))
         callee = Constructor(self.adt, "addend", span=span)
         code.bind(var, Call(callee, (pack, self._var(before)), ty=var.ty, span=span))
 

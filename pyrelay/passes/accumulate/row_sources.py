@@ -9,6 +9,7 @@ of a recursion.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final, TypeAlias, final
 
@@ -25,12 +26,13 @@ from ...ir.expr import (
     Function,
     GlobalVar,
     LetBlock,
+    Tuple,
     Var,
     type_of,
 )
 from ...ir.module import Module
 from ...ir.names import Names
-from ...ir.traverse import children, free_vars, post_order, rewrite, run
+from ...ir.traverse import children, free_globals, free_vars, post_order, rewrite, run
 from ...ir.types import FnType, TensorType, TupleType, Type, dim_names, subtypes
 from ...operators.builder import Builder
 from ...operators.primitive.arithmetic import add
@@ -40,9 +42,11 @@ from ...operators.primitive.index import index_accumulate
 from ..deriving.copying import Copier
 from ..rewrites.row_gradients import (
     Result,
+    is_large,
+    is_zero,
+    result_of,
     results_of_sum,
     wanted_results,
-    with_terms_as_rows,
 )
 from ..simplify.inline import inline_calls
 from ..simplify.simplify import simplify
@@ -56,14 +60,13 @@ Gradients: TypeAlias = tuple[int, ...] | None
 
 
 def with_row_sources(
-    module: Module, entry: str, gradients: Gradients
+    module: Module, entry: str, gradients: Gradients, loops: frozenset[str]
 ) -> tuple[Module, frozenset[str]]:
     """Return the module with calls written out that give gradients of tables, and the names of the
-    global functions that loops over such have become."""
-    loops: set[str] = set()
+    global functions that loops over such have become, with those of `loops`."""
     budget = MOST_NODES
     while True:
-        found = _Sources(module, entry, gradients)
+        found = _Sources(module, entry, gradients, loops)
         names = found.functions()
         budget -= sum(found.copied_nodes(name) for name in names)
         made = inline_calls(module, names) if names and budget >= 0 else module
@@ -71,9 +74,9 @@ def with_row_sources(
         if made is module:
             lifted = next(found.lifted(), None)
             if lifted is None:
-                return module, frozenset(loops)
+                return module, loops
             made, name = lifted
-            loops.add(name)
+            loops |= {name}
         module = made
 
 
@@ -81,14 +84,16 @@ def with_row_sources(
 class _Sources:
     """The calls in a module that give what updates want as rows, or terms of it."""
 
-    def __init__(self, module: Module, entry: str, gradients: Gradients) -> None:
+    def __init__(
+        self, module: Module, entry: str, gradients: Gradients, loops: AbstractSet[str]
+    ) -> None:
         self._module: Final = module
         self._graph: Final = call_graph(module)
         self._entry: Final = entry
         self._wanted: Final[list[tuple[str, Result]]] = []
         for name, function in module.functions.items():
             path = gradients if name == entry else None
-            pending = list(wanted_results(function, path))
+            pending = [*wanted_results(function, path), *results_in_loops(function, name, loops)]
             seen: set[Result] = set()
             while pending:
                 result = pending.pop()
@@ -108,17 +113,17 @@ class _Sources:
             name = call.callee.name
             if name in self._graph.recursive or name == self._entry:
                 continue
-            if self._adds_rows(name, _at(type_of(var), path)):
+            if self._adds_rows(self._module.functions[name], _at(type_of(var), path)):
                 found[name] = None
         return list(found)
 
-    def _adds_rows(self, name: str, table: Type) -> bool:
+    def _adds_rows(self, function: Function, table: Type) -> bool:
         """Return whether a function, or one that it calls, adds rows to such a table."""
-        for reached in reachable(self._module.functions, [name]):
-            for node in post_order(self._module.functions[reached].body):
-                if _adds_rows_to(node, table):
-                    return True
-        return False
+        functions = self._module.functions
+        called = [functions[name] for name in reachable(functions, free_globals(function))]
+        return any(
+            _adds_rows_to(node, table) for f in (function, *called) for node in post_order(f.body)
+        )
 
     def copied_nodes(self, name: str) -> int:
         """Return how many nodes the copies of a function have."""
@@ -133,7 +138,7 @@ class _Sources:
             known = definitions(function)
             found = _local(known[var], known)
             table = _at(type_of(var), path)
-            if found and any(_adds_rows_to(node, table) for node in post_order(found[1].body)):
+            if found and self._adds_rows(found[1], table):
                 lifted = _Loop(self._module, owner, *found).lifted()
                 if lifted is not None:
                     yield lifted
@@ -151,13 +156,53 @@ def _local(call: Expr, known: Mapping[Expr, Expr]) -> tuple[Var, Function] | Non
 def _terms_in_loop(function: Function, result: Result) -> Iterator[Result]:
     """Yield the results of calls that a loop adds to a sum that it gives."""
     var, path = result
+    known = definitions(function)
+    loop = _local(known[var], known)
+    return _terms(function, loop[1], _at(type_of(var), path)) if loop else iter(())
+
+
+def _terms(function: Function, loop: Function, table: Type | None = None) -> Iterator[Result]:
+    """Yield the results of calls that a loop in a function, or the function itself, adds to sums;
+    only to those of the type of a table if there is one."""
     known, counts = definitions(function), uses(function)
-    call, table = known[var], _at(type_of(var), path)
-    loop = _local(call, known)
-    for node in post_order(loop[1].body) if loop else ():
-        if isinstance(node, Call) and node.callee is add and node.ty == table:
+    for node in post_order(loop.body):
+        if isinstance(node, Call) and node.callee is add and table in (None, node.ty):
             for term in node.args:
                 yield from results_of_sum(term, known, counts)
+
+
+def results_in_loops(function: Function, name: str, loops: AbstractSet[str]) -> Iterator[Result]:
+    """Yield the results of calls that a function passes to loops, as the sums that these go on
+    with, and for a loop the terms of its sums."""
+    if name in loops:
+        yield from _terms(function, function)
+    known, counts = definitions(function), uses(function)
+    for node in post_order(function.body):
+        if not isinstance(node, Call) or not isinstance(node.callee, GlobalVar):
+            continue
+        pending = list(node.args) if node.callee.name in loops else []
+        while pending:
+            atom = pending.pop()
+            made = known.get(atom)
+            if isinstance(made, Tuple):
+                pending += made.fields
+            elif isinstance(atom.ty, TupleType):
+                found = result_of(atom, known) if counts[atom] == 1 else None
+                yield from () if found is None else _tables_in(atom.ty, found)
+            elif is_large(atom.ty):
+                yield from results_of_sum(atom, known, counts)
+
+
+def _tables_in(ty: Type, result: Result) -> Iterator[Result]:
+    """Yield the parts of a result that may be gradients of tables."""
+    pending: list[tuple[Type, Result]] = [(ty, result)]
+    while pending:
+        part, (var, path) = pending.pop()
+        if isinstance(part, TupleType):
+            fields = enumerate(part.fields)
+            pending += [(field, (var, (*path, place))) for place, field in fields]
+        elif is_large(part):
+            yield var, path
 
 
 def _adds_rows_to(node: Expr, table: Type) -> bool:
@@ -195,8 +240,9 @@ class _Loop:
         one."""
         owner = self.module.functions[self.owner]
         block = next((n for n in post_order(owner.body) if _binds(n, self.var)), None)
-        captures = [v for v in free_vars(self.function) if v is not self.var]
-        types = [type_of(v) for v in (*captures, *self.function.params)]
+        function = self._with_zeros(definitions(owner))
+        captures = [v for v in free_vars(function) if v is not self.var]
+        types = [type_of(v) for v in (*captures, *function.params)]
         parts = [part for ty in types for part in subtypes(ty)]
         is_used = any(
             child is self.var and not (isinstance(node, Call) and node.callee is self.var)
@@ -206,28 +252,28 @@ class _Loop:
         if block is None or is_used or any(isinstance(part, FnType) for part in parts):
             return None
         builder = Builder(self.var.span, Names())
-        sizes = [builder.size(d).atom for d in missing_sizes([self.function], captures)]
+        sizes = [builder.size(d).atom for d in missing_sizes([function], captures)]
         types += [type_of(s) for s in sizes]
         dims = dict.fromkeys(n for ty in types for n in sorted(dim_names(ty)))
-        result = self.function.result
+        result = function.result
         if result is None or not dim_names(result) <= dims.keys():
             return None
         name = Names(self.module.functions).fresh(f"{self.owner}.{self.var.name}")
         copier = Copier(Names())
         leading = [copier.fresh(c) for c in (*captures, *sizes) if isinstance(c, Var)]
-        params = (*leading, *map(copier.fresh, self.function.params))
+        params = (*leading, *map(copier.fresh, function.params))
         if len(leading) != len(captures) + len(sizes):
             return None
         types = [type_of(p) for p in params]
         type_params = tuple(map(DimVar, dims))
         ty = FnType(tuple(types), result, type_params)
         call = _Calls(self.var, GlobalVar(name, ty, span=self.var.span), tuple(map(Dim.of, dims)))
-        body = call.replaced(run(copier.copy(self.function.body)), leading)
+        body = call.replaced(run(copier.copy(function.body)), leading)
         assumed = (a.left.names() | a.right.names() for a in owner.assumptions)
         pairs = zip(owner.assumptions, assumed, strict=True)
         assumptions = tuple(a for a, names in pairs if names <= dims.keys())
         made = replace(
-            self.function,
+            function,
             params=params,
             body=body,
             type_params=type_params,
@@ -237,8 +283,20 @@ class _Loop:
         )
         outside = rewrite(owner.body, lambda n: _without(n, self.var, builder.bindings))
         around = replace(owner, body=call.replaced(outside, [*captures, *sizes]))
-        lifted = with_terms_as_rows(made)
-        return self.module.with_functions({self.owner: around, name: lifted}), name
+        return self.module.with_functions({self.owner: around, name: made}), name
+
+    def _with_zeros(self, known: Mapping[Expr, Expr]) -> Function:
+        """Return the function with the zeros that it captures made in it: that a sum begins with
+        nothing is seen where it begins."""
+        function = self.function
+        captured = [(v, known.get(v)) for v in free_vars(function)]
+        zeros = tuple(Binding(v, made) for v, made in captured if made and is_zero(made))
+        if not zeros:
+            return function
+        block = LetBlock(
+            zeros, function.body, Flavour.PURE, ty=type_of(function.body), span=function.span
+        )
+        return replace(function, body=block)
 
 
 @final

@@ -6,25 +6,27 @@ layer. All of them are one product: of the left matrices side by side, and the r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...dataclass import dataclass
 from ...ir.dims import ONE, Dim
-from ...ir.expr import Call, Expr, Var, type_of
+from ...ir.expr import Call, Expr, Var, is_atom, type_of
 from ...ir.op import Op, View
-from ...ir.types import Substitution, TensorType, Type
+from ...ir.own_sizes import closed, with_own_sizes
+from ...ir.types import Substitution, TensorType, Type, int64
 from ...operators.matrices.products import matmul
 from ...operators.primitive.arithmetic import add
 from ...operators.primitive.embedding import embedding_grad
-from ...operators.primitive.index import from_start, index_accumulate
+from ...operators.primitive.index import extract, from_start, index_accumulate
 from ...operators.primitive.reduce import sum_
 from ...operators.primitive.view import flatten, transpose
 from ..rewrites.row_gradients import added_rows
+from ..rewrites.table_rows import Rows, side_by_side
 
 if TYPE_CHECKING:
-    from ...operators.builder import Value
+    from ...operators.builder import Builder, Value
 
 Definitions: TypeAlias = Mapping[Expr, Expr]
 Term: TypeAlias = "tuple[SumForm, tuple[Expr, ...]]"
@@ -46,6 +48,7 @@ class TermForm(Enum):
     SUM = "a tensor, summed over dims"
     PRODUCT = "two matrices"
     ROWS = "rows of a table and their numbers"
+    RAGGED = "rows of a table and their numbers, as many as there are"
 
 
 class Side(Enum):
@@ -63,13 +66,41 @@ class SumForm:
 
     form: TermForm
     types: tuple[TensorType, ...]
-    """Of the parts."""
+    """Of the parts; of ragged rows those of one row and its number."""
     how: tuple[Any, ...] = ()
+
+    @property
+    def fields(self) -> tuple[Type, ...]:
+        """The types of the parts of a term in a list."""
+        if self.form is not TermForm.RAGGED:
+            return self.types
+        count = "count of this term"
+        whole = [TensorType((Dim.of(count), *t.shape), t.dtype) for t in self.types]
+        return tuple(with_own_sizes(t, (count,)) for t in whole)
+
+    @property
+    def is_of_rows(self) -> bool:
+        """Whether the terms are rows of a table."""
+        return self.form in (TermForm.ROWS, TermForm.RAGGED)
+
+    def packed(self, term: Term, builder: Builder) -> tuple[Value, ...]:
+        """Return the parts of a term as the fields of it in a list of terms of this form."""
+        form, parts = term
+        values = tuple(builder.value(p) if is_atom(p) else builder.bind(p, "part") for p in parts)
+        if self.form is not TermForm.RAGGED:
+            return values
+        ((_, count), (_, from_end)) = form.how
+        table = TensorType((count, *self.types[0].shape), self.types[0].dtype)
+        rows = Rows(values[0].atom, values[1].atom, from_end)
+        # Copies: no part of a term may be a row of the table itself, which an update replaces.
+        pairs = zip(side_by_side(builder, [rows], table), self.fields, strict=True)
+        copies = [(extract(v, builder.unit(), spec=(("ellipsis",),)), ty) for v, ty in pairs]
+        return tuple(builder.bind(closed(copy.atom, ty), "own") for copy, ty in copies)
 
     def under(self, sizes: Substitution) -> SumForm:
         """Return the kind with sizes replaced."""
         types = tuple(TensorType(tuple(map(sizes.dim, t.shape)), t.dtype) for t in self.types)
-        if self.form is not TermForm.ROWS:
+        if not self.is_of_rows:
             return SumForm(self.form, types, self.how)
         how = tuple((n, sizes.dim(v) if isinstance(v, Dim) else v) for n, v in self.how)
         return SumForm(self.form, types, how)
@@ -81,7 +112,7 @@ class SumForm:
                 return parts[0].sum((0,))
             case TermForm.SUM:
                 return parts[0].sum((0, *(d + 1 for d in self.how)))
-            case TermForm.ROWS:
+            case TermForm.ROWS | TermForm.RAGGED:
                 ((_, count), (_, from_end)) = self.how
                 numbers = from_start(parts[1], count) if from_end else parts[1]
                 return embedding_grad(parts[0], numbers, num_embeddings=count)
@@ -110,6 +141,26 @@ def _added_rows(call: Call, defined: Definitions) -> Term | None:
     if not isinstance(type_of(found.numbers), TensorType):
         return None  # it is a size: the same row in each round
     return _rows_term(found.rows, found.numbers, _type(call).shape[0], from_end=True)
+
+
+def common_forms(terms: Sequence[Term]) -> Iterator[SumForm]:
+    """Yield the forms that all terms have, or can be given."""
+    forms = list(dict.fromkeys(form for form, _ in terms))
+    if len(forms) == 1:
+        yield forms[0]
+    ragged = dict.fromkeys(map(_ragged, forms))
+    if len(ragged) == 1:
+        yield from (form for form in ragged if form is not None)
+
+
+def _ragged(form: SumForm) -> SumForm | None:
+    """Return the form of rows of a table that are as many as there are; None for other terms."""
+    if form.form is not TermForm.ROWS:
+        return None
+    rows, numbers = form.types
+    row = TensorType(rows.shape[numbers.rank :], rows.dtype)
+    how = (form.how[0], ("from_end", False))
+    return SumForm(TermForm.RAGGED, (row, TensorType((), int64)), how)
 
 
 def _rows_term(rows: Var, numbers: Expr, count: Dim, *, from_end: bool) -> Term:

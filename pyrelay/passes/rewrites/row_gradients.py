@@ -318,7 +318,7 @@ def wanted_results(function: Function, path: tuple[int, ...] | None) -> frozense
     counts = _uses_but_norms(function, _norms(known))
     found: set[Result] = set()
     for var in wanted(function, path):
-        if _is_large(var.ty):
+        if is_large(var.ty):
             found.update(results_of_sum(var, known, counts))
     return frozenset(found)
 
@@ -328,11 +328,12 @@ def results_of_sum(
 ) -> tuple[Result, ...]:
     """Return the results of calls that a sum has as terms beside rows; none if it has others."""
     parts = cotangent(var, known, counts)
-    found = [_result(a, known) if counts[a] == 1 else None for a in parts.rest]
+    found = [result_of(a, known) if counts[a] == 1 else None for a in parts.rest]
     return tuple(r for r in found if r is not None) if None not in found else ()
 
 
-def _result(atom: Expr, known: Mapping[Expr, Expr]) -> Result | None:
+def result_of(atom: Expr, known: Mapping[Expr, Expr]) -> Result | None:
+    """Return the field of the result of a call that a variable is; None if it is none."""
     path: tuple[int, ...] = ()
     while isinstance(atom, Var):
         match known.get(atom):
@@ -345,7 +346,7 @@ def _result(atom: Expr, known: Mapping[Expr, Expr]) -> Result | None:
     return None
 
 
-def _is_large(table: Type | None) -> bool:
+def is_large(table: Type | None) -> bool:
     """Return whether a tensor has enough rows, as far as is known, that some of them are few."""
     if not isinstance(table, TensorType) or not table.rank:
         return False
@@ -356,7 +357,7 @@ def _is_large(table: Type | None) -> bool:
 def are_fewer(parts: Cotangent, table: Type | None) -> bool:
     """Return whether a cotangent is rows alone, and fewer than those of the table as far as is
     known."""
-    if not parts.rows or parts.rest or not _is_large(table):
+    if not parts.rows or parts.rest or not is_large(table):
         return False
     assert isinstance(table, TensorType)
     count, all_rows = sum_of(r.count for r in parts.rows).constant, table.shape[0].constant
