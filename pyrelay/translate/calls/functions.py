@@ -15,7 +15,7 @@ from ...ir.traverse import Steps, let
 from ...ir.types import FnType, Type
 from ...prelude.library import library
 from ...prelude.names import LibraryFunction, LibraryValue
-from ..names.atoms import atom, into
+from ..names.atoms import again, atom, into
 from ..names.static import static_meaning
 from ..program.context import Context, ModelParts, field_of
 from ..program.derived import derived_signature
@@ -212,7 +212,8 @@ def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunctio
         return placeholder(cx.span(node))
 
     def call(args: Mapping[str, Expr]) -> Expr:
-        operands = (args[n] if n in args else function.defaults[n] for n in function.params)
+        defaults = function.defaults
+        operands = (args[n] if n in args else again(defaults[n]) for n in function.params)
         return Call(callee, tuple(operands), span=cx.span(node))
 
     return in_order(written, function.params, call)
@@ -232,7 +233,7 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
     return found.names if isinstance(found, Residual) else None
 
 
-def defaults_of(cx: Context, node: ast.expr) -> dict[str, Expr]:
+def defaults_of(cx: Context, node: ast.expr) -> Mapping[str, Expr]:
     """Return the defaults of a function by parameter."""
     entry = cx.named(node)
     if isinstance(entry, Bound) and entry.function is not None:
@@ -258,18 +259,23 @@ def with_defaults(cx: Context, node: ast.expr, function: Expr, wanted: Type | No
     arguments than that, it is called with its defaults for the rest."""
     if not isinstance(wanted, FnType):
         return function
-    return shortened(cx, node, function, range(len(wanted.params)))
-
-
-def shortened(cx: Context, node: ast.expr, function: Expr, kept: Sequence[int]) -> Expr:
-    """Return a function of the parameters at some places that calls one with its defaults for the
-    rest; the function itself where they have none."""
     names = parameter_names(cx, node) or ()
+    defaults = defaults_of(cx, node)
+    return shortened(function, names, defaults, range(len(wanted.params)), cx.span(node))
+
+
+def shortened(
+    function: Expr,
+    names: Sequence[str],
+    defaults: Mapping[str, Expr],
+    kept: Sequence[int],
+    span: Span,
+) -> Expr:
+    """Return a function of the parameters at some places that calls one, of these names, with its
+    defaults for the rest; the function itself where they have none."""
     rest = {n for place, n in enumerate(names) if place not in kept}
-    defaults = defaults_of(cx, node) if rest else {}
     if not rest or not rest <= defaults.keys() or any(place >= len(names) for place in kept):
         return function
-    span = cx.span(node)
     params = {names[place]: Var(names[place], span=span) for place in kept}
     args = tuple(params[n] if n in params else defaults[n] for n in names)
     return Function(tuple(params.values()), Call(function, args, span=span), span=span)

@@ -63,9 +63,8 @@ def taken_by(cx: Context, node: ast.expr) -> Taken | None:
     names = parameter_names(cx, node) if layers else None
     if names is None:
         return None
-    is_direct = len(layers) == 1
-    defaults = defaults_of(cx, node) if is_direct or Intrinsic.VMAP not in layers else {}
-    found = Taken(names, defaults, _statics(cx, node) if is_direct else ())
+    defaults = {} if Intrinsic.VMAP in layers[1:] else defaults_of(cx, node)
+    found = Taken(names, defaults, () if Intrinsic.WITH_PARAMS in layers else _statics(cx, node))
     for layer in reversed(layers):
         if layer in _TUPLES:
             found = Taken(("primals", "tangents"), {}, found.statics)

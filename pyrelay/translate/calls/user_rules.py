@@ -73,9 +73,11 @@ def policy_call(
     node: ast.Call,
     rule: Rule,
     statics: Mapping[str, ast.expr] = MappingProxyType({}),
+    made: Steps[Expr] | None = None,
 ) -> Steps[Expr]:
     """Translate `relay.checkpoint(f, policy=...)` or `relay.autocast(f, policy=...)`, which is
-    called with the static arguments, where it is called at once."""
+    called with the static arguments, where it is called at once. `made` is the translation of an
+    `f` that is a transform itself."""
     span = cx.span(node)
     slots = (Slot("f", required=True), Slot("policy", required=False))
     default = DEFAULT_POLICY[rule]
@@ -95,7 +97,7 @@ def policy_call(
     if statics and isinstance(found, Definition | DerivedFunction):
         function = mention(cx, found, cx.span(bound["f"]), statics)
     else:
-        function = yield cx.expression(bound["f"])
+        function = yield cx.expression(bound["f"]) if made is None else made
     return Transform(rule, function, Differentiation(), policy=names, span=span)
 
 

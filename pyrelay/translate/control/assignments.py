@@ -30,6 +30,7 @@ from ..blocks.targets import bind_target, item_of, owned_value, refuse_field, se
 from ..calls.mentions import unit
 from ..calls.passed_models import known_of, list_of, note_known
 from ..models.creation import created, created_place
+from ..models.gradients import transformed_function
 from ..models.listed_models import model_value
 from ..models.model_calls import pure_function
 from ..models.records import arithmetic, gradient_at, record_at, records_of
@@ -137,13 +138,13 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: BlockBuil
     if is_placeholder(expr):  # what is done with it is no mistake of its own
         cx.bind(target.id, Bound(atom=expr), span)
         return
-    pure = pure_function(cx, target.id, value)
-    if pure is not None and isinstance(expr, GlobalVar):
-        cx.bind(target.id, Bound(atom=expr, function=pure), span)
+    made = pure_function(cx, target.id, value) or transformed_function(cx, target.id, value)
+    if made is not None and isinstance(expr, GlobalVar):
+        cx.bind(target.id, Bound(atom=expr, function=made), span)
         return
     var = Var(target.id, span=span)
     code.bind(var, expr)
-    entry = replace(given, atom=var, static=known, function=pure)
+    entry = replace(given, atom=var, static=known, function=made)
     cx.bind(target.id, _carry_over(cx, value, entry), span)
     _note_holders(cx, target, found)
     open_constructed(cx, target, value, var, code)

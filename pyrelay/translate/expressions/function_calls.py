@@ -8,14 +8,14 @@ from types import MappingProxyType
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...ir.constant import placeholder
-from ...ir.expr import Call, Expr, Rule
+from ...ir.expr import Call, Expr
 from ...ir.intrinsics import Intrinsic
 from ...ir.traverse import Steps
 from ..calls.arguments import bind_arguments, in_order
 from ..calls.functions import local_call
 from ..calls.transformed import Taken, taken_by
-from ..calls.user_rules import applied_rules, policy_call
-from ..models.gradients import RULES, gradient_call, operands
+from ..calls.user_rules import applied_rules
+from ..models.gradients import RULES, made_by, operands
 from ..names.static import called_meaning
 from ..program.context import Context
 from ..program.environment import Bound
@@ -27,6 +27,15 @@ def function_call(cx: Context, node: ast.Call, entry: Bound | None) -> Steps[Exp
     ruled = applied_rules(cx, node)
     if ruled is not None:
         return (yield ruled)
+    local = None if entry is None else entry.function
+    made = (
+        None
+        if local is None or all(k.arg not in local.statics for k in node.keywords)
+        else local.made
+    )
+    if made is not None:  # the transform is made for these static arguments
+        again = ast.copy_location(ast.Call(made, node.args, node.keywords), node)
+        return (yield function_call(cx, again, None))
     taken = taken_by(cx, node.func)
     if taken is not None and node.keywords:
         return (yield _named_call(cx, node, taken))
@@ -96,9 +105,5 @@ def _callee(
 ) -> Steps[Expr]:
     """Translate the callee; a transform of a function sees the arguments, too."""
     made = node.func
-    intrinsic = called_meaning(cx, made)
-    if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:
-        return (yield gradient_call(cx, made, intrinsic, given, statics))
-    if isinstance(made, ast.Call) and intrinsic in (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST):
-        return (yield policy_call(cx, made, Rule(intrinsic.value), statics))
-    return (yield cx.expression(made))
+    steps = made_by(cx, made, given, statics)
+    return (yield cx.expression(made) if steps is None else steps)

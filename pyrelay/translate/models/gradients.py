@@ -29,6 +29,7 @@ from ..calls.arguments import Callee, Slot, bind_arguments
 from ..calls.attributes import static_argument
 from ..calls.functions import (
     defaults_after,
+    defaults_of,
     explicit_parts,
     model_operand,
     named_implicits,
@@ -38,9 +39,11 @@ from ..calls.functions import (
 )
 from ..calls.mentions import mention, supplying
 from ..calls.passed_models import known_of, model_named
-from ..calls.transformed import taken_by
-from ..names.static import static_meaning, static_value
+from ..calls.transformed import Taken, taken_by
+from ..calls.user_rules import policy_call
+from ..names.static import called_meaning, static_meaning, static_value
 from ..program.context import Context, ModelParts
+from ..program.environment import LocalFunction
 from ..source.definition import Definition, DerivedFunction
 from ..source.syntax import elements_of, keyword_argument
 from . import axes
@@ -87,7 +90,7 @@ def gradient_call(
     `relay.grad(f)(x)`. None stands for an argument that is left out."""
     rule = RULES[intrinsic]
     is_vmap = rule is Rule.VMAP
-    if node.args and not is_vmap and _names_models(cx, node.args[0]):
+    if _is_in_models(cx, node, rule):
         return (yield _in_models(cx, node, rule))
     form = axes.FORM if is_vmap else f"{rule.value}(f, wrt=None, has_aux=False)"
     callee = Callee(rule.value, axes.SLOTS if is_vmap else _OF_FUNCTION, form)
@@ -128,7 +131,8 @@ def _function(
     if not isinstance(found, Definition | DerivedFunction) or not isinstance(
         definition, Definition
     ):
-        return _function_value(cx, (yield cx.expression(node)))
+        made = made_by(cx, node, given, statics) if statics else None
+        return _function_value(cx, (yield cx.expression(node) if made is None else made))
     return mention(cx, found, cx.span(node), {**by_name(cx, definition, given), **statics})
 
 
@@ -141,8 +145,49 @@ def _without_defaults(
     if any(isinstance(g, ast.Starred) for g in given):
         return function, ()
     kept = [place for place, g in enumerate(given) if g is not None]
-    short = shortened(cx, node, function, kept) if kept else function
+    taken = taken_by(cx, node)
+    if taken is None:
+        taken = Taken(parameter_names(cx, node) or (), defaults_of(cx, node))
+    span = cx.span(node)
+    short = shortened(function, taken.names, taken.defaults, kept, span) if kept else function
     return short, () if short is function else kept
+
+
+def made_by(
+    cx: Context,
+    node: ast.expr,
+    given: Sequence[ast.expr | None],
+    statics: Mapping[str, ast.expr],
+) -> Steps[Expr] | None:
+    """Return the translation of a transform that is called at once, with the arguments `given` and
+    the static ones by name; None for any other expression."""
+    intrinsic = called_meaning(cx, node)
+    if not isinstance(node, ast.Call) or not isinstance(intrinsic, Intrinsic):
+        return None
+    if intrinsic in RULES:
+        return gradient_call(cx, node, intrinsic, given, statics)
+    if intrinsic in (Intrinsic.CHECKPOINT, Intrinsic.AUTOCAST):
+        rule = Rule(intrinsic.value)
+        made = made_by(cx, node.args[0], given, statics) if node.args and statics else None
+        return policy_call(cx, node, rule, statics, made)
+    return None
+
+
+def transformed_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | None:
+    """Return the signature of what a transform in arguments returns, if an expression is that."""
+    taken = taken_by(cx, value)
+    intrinsic = called_meaning(cx, value)
+    if taken is None or not isinstance(value, ast.Call) or not isinstance(intrinsic, Intrinsic):
+        return None
+    if intrinsic in RULES and _is_in_models(cx, value, RULES[intrinsic]):
+        return None
+    defaults = {} if intrinsic is Intrinsic.VMAP else taken.defaults
+    return LocalFunction(name, taken.names, defaults, None, statics=taken.statics, made=value)
+
+
+def _is_in_models(cx: Context, node: ast.Call, rule: Rule) -> bool:
+    """Return whether a transform is one in the parameters of models."""
+    return bool(node.args) and rule is not Rule.VMAP and _names_models(cx, node.args[0])
 
 
 def _function_value(cx: Context, function: Expr) -> Expr:
@@ -191,7 +236,7 @@ def _is_pure(cx: Context, node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return static_meaning(cx, node.func) is Intrinsic.WITH_PARAMS
     found = cx.nested(node)
-    return found is not None and found.node is None
+    return found is not None and found.of_record
 
 
 def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | None, bool]:

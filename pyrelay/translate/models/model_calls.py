@@ -199,7 +199,7 @@ def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | No
     if static_meaning(cx, value.func) is not Intrinsic.WITH_PARAMS:
         return None
     names = parameter_names(cx, value.args[0]) or ()
-    return LocalFunction(name, ("params", *names), defaults_of(cx, value.args[0]), None)
+    return LocalFunction(name, ("params", *names), defaults_of(cx, value.args[0]), None, True)
 
 
 def model_attribute(cx: Context, node: ast.Attribute, name: str, model: ModelInstance) -> Expr:

@@ -39,13 +39,19 @@ class LocalFunction:
     """The signature of a local function: its parameters, and which of them have defaults.
 
     `node` is the syntax of a nested `def`, for where it is differentiated in a model; None for what
-    `relay.with_params` gives, whose first parameter is a record of parameters.
+    a transform such as `relay.grad` or `relay.with_params` returns.
     """
 
     name: str
     params: tuple[str, ...]
-    defaults: dict[str, Expr]
+    defaults: Mapping[str, Expr]
     node: ast.FunctionDef | None
+    of_record: bool = False
+    """Whether its first parameter is a record of parameters, of `relay.with_params`."""
+    statics: tuple[str, ...] = ()
+    """The static parameters of the function that is transformed."""
+    made: ast.Call | None = None
+    """The call of the transform, for where it is called with static arguments."""
 
 
 @final

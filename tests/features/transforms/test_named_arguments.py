@@ -69,6 +69,33 @@ def of_a_checkpoint(x: Float, y: Float) -> Float:
 
 
 @relay
+def of_a_local_name(x: Float, y: Float) -> Float:
+    gradient = relay.grad(scaled, wrt="y")
+    return gradient(y=y, x=x)
+
+
+@relay
+def of_a_local_name_with_a_default(x: Float, y: Float) -> Float:
+    gradient = relay.grad(scaled, wrt="y")
+    return gradient(x, y)
+
+
+@relay
+def of_a_local_name_of_a_local_function(x: Float, y: Float) -> Float:
+    def product(a: Float, b: Float) -> Float:
+        return 2.0 * a * a * b * b
+
+    push = relay.jvp(product, wrt="b")
+    return push(tangents=(1.0,), primals=(x, y))[1]
+
+
+@relay
+def of_a_local_name_of_a_map(x: Float, y: Float) -> Float:
+    mapped = relay.vmap(relay.grad(scaled, wrt="y"), in_axes=(None, 0, None))
+    return mapped(x, k=2.0, y=relay.stack([y])).sum()
+
+
+@relay
 def of_a_script(x: Float, y: Float) -> Float:
     return slope(y=y, x=x)
 
@@ -85,6 +112,10 @@ def of_a_script(x: Float, y: Float) -> Float:
         of_a_lambda,
         of_a_checkpoint,
         of_a_script,
+        of_a_local_name,
+        of_a_local_name_with_a_default,
+        of_a_local_name_of_a_local_function,
+        of_a_local_name_of_a_map,
         slope,
     ],
 )
@@ -128,7 +159,41 @@ def steep_again(x: Float, y: Float) -> Float:
     return relay.grad(lambda z: relay.checkpoint(scaled)(x, z, power=2))(y)
 
 
-@pytest.mark.parametrize("function", [steep, steep_of_a_script, steep_along, steep_again])
+@relay
+def steep_of_a_local_name(x: Float, y: Float) -> Float:
+    gradient = relay.grad(scaled, wrt="y")
+    return gradient(x, y, power=2)
+
+
+@relay
+def steep_under_policies(x: Float, y: Float) -> Float:
+    return relay.grad(relay.autocast(relay.checkpoint(scaled)), wrt="y")(x, y, power=2)
+
+
+@relay
+def steep_in_a_batch(x: Float, y: Float) -> Float:
+    ys = relay.stack([y])
+    return relay.vmap(relay.grad(scaled, wrt="y"), in_axes=(None, 0))(x, ys, power=2).sum()
+
+
+@relay
+def steep_of_a_gradient(x: Float, y: Float) -> Float:
+    return relay.jvp(relay.grad(scaled, wrt="y"), wrt="y")((x, y), (y,), power=2)[1]
+
+
+STEEP = (
+    steep,
+    steep_of_a_script,
+    steep_along,
+    steep_again,
+    steep_of_a_local_name,
+    steep_under_policies,
+    steep_in_a_batch,
+    steep_of_a_gradient,
+)
+
+
+@pytest.mark.parametrize("function", STEEP)
 def test_static_arguments_count(function: Any) -> None:
     assert float(function(3.0, 5.0)) == 540.0
     assert float(slope(3.0, 5.0, power=2)) == 540.0
