@@ -39,6 +39,20 @@ differentiable = pytest.mark.parametrize(
 )
 
 
+TINY = 1e-30
+"""A step so small that what it changes is exact: no difference of close numbers is taken."""
+
+ANALYTIC = {"divide", "exp", "log1p", "tanh", "acosh", "matmul", "solve", "det", "set_at", "cat"}
+"""Some of the operators that a complex step must reach."""
+
+NOT_ANALYTIC = {
+    *("power", "tanh_grad", "sigmoid_grad", "adam_step", "cast", "bincount"),
+    *("slogdet", "cholesky", "eigh", "qr", "svd", "pinv"),
+    *("conv1d", "conv2d", "conv3d", "conv_transpose2d", "batch_norm_with_statistics"),
+}
+"""Operators whose bodies in torch conjugate or drop an imaginary part, or round it away."""
+
+
 def cases(op: Op, *, smooth: bool = False) -> list[Derivative]:
     found = [Derivative(op, s) for s in samples(op) if s.smooth or not smooth]
     return [case for case in found if case.exists]
@@ -114,6 +128,40 @@ def test_the_tangent_is_the_slope_of_the_value(op: Op) -> None:
         behind = case.value([*moved(case.values, at, along, -STEP), *case.seeds])
         slope = [(a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True)]
         assert_equal(tangents, slope, rtol=1e-3, atol=1e-6)
+
+
+def imaginary(case: Derivative, along: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+    """Return the imaginary parts of the results where the operands have `along` as theirs, by a
+    tiny step; None where torch has no complex numbers for the operator."""
+    values: list[Any] = list(case.values)
+    for var, direction in zip(case.by, along, strict=True):
+        place = case.inputs.index(var)
+        values[place] = torch.complex(values[place], TINY * direction)
+    program, result = call_program(case.op, case.sample, {})
+    try:
+        found = program.run_in_torch(result, values)
+    except (RuntimeError, UserWarning):  # it casts to real numbers
+        return None
+    parts = [found] if isinstance(found, torch.Tensor) else list(found)
+    parts = [p for p in parts if isinstance(p, torch.Tensor) and p.dtype != torch.int64]
+    return [p.imag / TINY for p in parts] if all(p.is_complex() for p in parts) else None
+
+
+@differentiable
+def test_the_tangent_is_the_complex_step(op: Op) -> None:
+    if op.name in NOT_ANALYTIC:
+        pytest.skip("its body takes no complex step")
+    checked = 0
+    for case in cases(op, smooth=True):
+        along = random_like([case.values[case.inputs.index(v)] for v in case.by], seed=7)
+        expected = imaginary(case, along) if case.is_precise else None
+        if expected is not None:
+            tangents = tangents_of(of_call(case), case.values, along)
+            assert_equal(tangents, expected, rtol=1e-10, atol=1e-11)
+            checked += 1
+    assert checked or op.name not in ANALYTIC
+    if not checked:
+        pytest.skip("torch has no complex numbers for it")
 
 
 @differentiable
