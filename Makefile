@@ -81,6 +81,7 @@ newer:
 	done
 
 # The programs of the tests by each lowering but torch's own; one test of SHARE, another each TURN.
+NOT_SLOW := not gpu and (not slow or sampled)
 SHARE ?= 1
 TURN ?= 0
 PROGRAMS := tests/errors tests/examples tests/features tests/models tests/ops tests/property tests/relay \
@@ -88,7 +89,7 @@ PROGRAMS := tests/errors tests/examples tests/features tests/models tests/ops te
 lowerings: $(VENV)/.dev
 	for lowering in evaluator torch-regions c triton-interpret; do \
 	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) TURN=$(TURN) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
-	        --dist worksteal -m "not slow and not gpu and not host" $(PROGRAMS) || exit 1; \
+	        --dist worksteal -m "$(NOT_SLOW) and not host" $(PROGRAMS) || exit 1; \
 	done
 
 slow: $(VENV)/.dev
@@ -103,9 +104,9 @@ sweep: $(VENV)/.dev
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.round_trip \
-	    -m "not slow and not gpu" tests/errors tests/features tests/models tests/relay tests/seed tests/unit
+	    -m "$(NOT_SLOW)" tests/errors tests/features tests/models tests/relay tests/seed tests/unit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.python_again \
-	    -m "not slow and not gpu" tests/features tests/models tests/seed tests/relay tests/unit
+	    -m "$(NOT_SLOW)" tests/features tests/models tests/seed tests/relay tests/unit
 
 # pyrelay on a CPU against its peers, in ten minutes on two idle cores: a table, and docs/performance.svg.
 benchmark: $(VENV)/.dev

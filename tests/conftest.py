@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
+import zlib
 from collections.abc import Generator, Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -71,6 +73,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return True
     is_test = collection_path.suffix == ".py" and not HAS_TORCH
     return True if is_test and needs_torch(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of a sampled test to the slow tests: always the same ones."""
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None and zlib.crc32(item.nodeid.encode()) % sampled.args[0]:
+            item.add_marker("slow")
+
+
+def pytest_sessionfinish() -> None:
+    """Leave the garbage to the end of the process: pytest and the interpreter would look through
+    the programs of all tests several times."""
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

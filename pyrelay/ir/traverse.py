@@ -39,6 +39,7 @@ from .expr import (
     Wildcard,
 )
 from .nested import leaves, map_nested
+from .op import Op
 
 if TYPE_CHECKING:
     from .module import Module
@@ -100,13 +101,15 @@ def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
     The node itself is given back when no child changed.
     """
     shape = _SHAPES[type(expr)]
-    if all(new is old for new, old in zip(inside, shape.children(expr), strict=True)):
+    before = shape.children(expr)
+    if len(inside) == len(before) and all(map(is_, inside, before)):
         return expr
     return shape.rebuild(expr, iter(inside))
 
 
 def attr_exprs(call: Call) -> Iterator[Expr]:
-    """Return the expressions among a call's attributes; there are some only before inference."""
+    """Return the expressions among a call's attributes; there are some only before inference, which
+    sets the type of the call."""
     return (v for v in leaves(tuple(call.attrs.values())) if isinstance(v, Expr))
 
 
@@ -118,24 +121,26 @@ class _Shape(NamedTuple):
 
 
 def _call_children(expr: Call) -> tuple[Expr, ...]:
-    callee = (expr.callee,) if isinstance(expr.callee, Expr) else ()
-    attrs = tuple(attr_exprs(expr)) if expr.attrs else ()
-    return (*callee, *expr.args, *attrs)
+    callee = expr.callee
+    inside = expr.args if isinstance(callee, Op) else (callee, *expr.args)
+    return (*inside, *attr_exprs(expr)) if expr.attrs and expr.ty is None else inside
 
 
 def _rebuild_call(expr: Call, rest: Iterator[Expr]) -> Call:
-    callee = next(rest) if isinstance(expr.callee, Expr) else expr.callee
-    args = tuple(next(rest) for _ in expr.args)
+    callee = expr.callee if isinstance(expr.callee, Op) else next(rest)
+    args = tuple([next(rest) for _ in expr.args])
 
     def rebuilt(value: Any) -> Any:
         return next(rest) if isinstance(value, Expr) else value
 
-    attrs = {k: map_nested(v, rebuilt) for k, v in expr.attrs.items()}
-    return replace(expr, callee=callee, args=args, attrs=attrs)
+    attrs = expr.attrs
+    if attrs and expr.ty is None:
+        attrs = {k: map_nested(v, rebuilt) for k, v in attrs.items()}
+    return Call(callee, args, attrs, expr.type_args, expr.ty, span=expr.span)
 
 
 def _let_children(expr: LetBlock) -> tuple[Expr, ...]:
-    return (*(b.value for b in expr.bindings), expr.body)
+    return (*[b.value for b in expr.bindings], expr.body)
 
 
 def _rebuild_let(expr: LetBlock, rest: Iterator[Expr]) -> LetBlock:

@@ -59,23 +59,28 @@ from .scene import Finding, Scene
 
 def types_are_complete(scene: Scene) -> Iterator[Finding]:
     """Every node and variable has a type without holes; a callee by name may leave it out."""
+    whole: set[int] = set()
+    for node, ty in _types(scene):
+        if ty is None:
+            yield node, "it has no type"
+        elif id(ty) in whole:
+            continue  # nodes share types
+        elif _has_holes(ty):
+            yield node, f"its type is open: {ty}"
+        else:
+            whole.add(id(ty))
+
+
+def _types(scene: Scene) -> Iterator[tuple[Expr, Type | None]]:
     for node in scene.nodes:
         if isinstance(node, Var):
             continue  # looked at where it is bound: its type may be as long as the program
         by_name = isinstance(node, GlobalVar | Constructor) and node in scene.callees
         if not by_name or node.ty is not None:
-            yield from _complete(node, node.ty)
-        for var in bound_vars(node):
-            yield from _complete(var, var.ty)
+            yield node, node.ty
+        yield from ((var, var.ty) for var in bound_vars(node))
         if isinstance(node, Function):
-            yield from _complete(node, node.result)
-
-
-def _complete(node: Expr, ty: Type | None) -> Iterator[Finding]:
-    if ty is None:
-        yield node, "it has no type"
-    elif _has_holes(ty):
-        yield node, f"its type is open: {ty}"
+            yield node, node.result
 
 
 def _has_holes(ty: Type) -> bool:

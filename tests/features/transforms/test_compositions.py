@@ -90,6 +90,7 @@ def ours(case: Case, composition: str) -> Any:
     return OURS[composition](case.function, given(case))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("composition", OURS)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
 def test_it_is_that_of_torch(case: Case, composition: str) -> None:
