@@ -44,10 +44,15 @@ unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/property \
 	    --folder-times -m "not slow and not gpu"
 
-# Random programs are made in one process: hypothesis draws numbers and strings from whatever modules
-# a process has loaded, and only in a fixed order are its examples the same each time.
+# Random programs are made in two processes, side by side, each of which runs the same files in the
+# same order: hypothesis draws numbers and strings from whatever modules a process has loaded, and
+# only so are its examples the same each time.
+PROPERTY := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not gpu"
+FIRST := $(patsubst %,tests/property/test_%.py,differential dispatched forward gradients lowerings meaning)
 property: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not gpu" tests/property
+	@$(PROPERTY) $(FIRST) > $(VENV)/property.txt 2>&1 & \
+	$(PROPERTY) tests/property $(addprefix --ignore ,$(FIRST)); second=$$?; \
+	wait $$!; first=$$?; cat $(VENV)/property.txt; exit $$((first + second))
 
 # Every kernel that the tests make is interpreted, and one of EVERY compiled for three targets, which
 # takes two idle cores 2 minutes for all 1,650 of them, and busy ones 5; no GPU is needed.

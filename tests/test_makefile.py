@@ -54,6 +54,15 @@ def test_nothing_fails_where_all_stages_pass(folder: Path) -> None:
     assert done.stdout.endswith("== passed: ruff pyright imports\n")
 
 
+@pytest.mark.parametrize("half", ["gpu tests/property/test_", "gpu tests/property --ignore"])
+def test_either_half_of_the_random_programs_may_fail(folder: Path, half: str) -> None:
+    python = folder / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/sh\necho ran $*\ncase "$*" in *"{half}"*) exit 1;; esac\n')
+    done = make(folder, "property")
+    assert done.returncode != 0
+    assert done.stdout.count("ran") == len(("first", "second"))
+
+
 def test_an_empty_index_means_the_one_that_pip_is_set_up_with(folder: Path) -> None:
     (folder / ".venv" / ".torch").unlink()
     assert "--extra-index-url" in make(folder, "-n", ".venv/.torch").stdout
