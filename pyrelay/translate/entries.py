@@ -12,8 +12,17 @@ from dataclasses import replace
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
-from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
-from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
+from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Tuple, Var
+from ..ir.types import (
+    UNKNOWN,
+    Substitution,
+    TupleType,
+    Type,
+    TypeParam,
+    TypeVar,
+    map_type,
+    subtypes,
+)
 from .calls.mentions import lift, omitted, transform_of
 from .program import described
 from .program.context import Context
@@ -32,8 +41,11 @@ from .source.definition import (
     MadeFunction,
     Meaning,
     PassedFunction,
+    PassedTuple,
 )
+from .source.scope import MISSING
 from .types.annotation import NotData, type_names
+from .types.number_places import parts_of
 
 
 def specialised(
@@ -74,6 +86,8 @@ def in_place(cx: Context, value: InPlace, parameter: Parameter) -> Expr:
     """Return the expression that stands in the program in the place of a parameter."""
     if isinstance(value, LeftOut):
         return omitted(cx, parameter, parameter.span)
+    if isinstance(value, PassedTuple):
+        return _passed_tuple(cx, value, parameter)
     return passed_function(cx, value, parameter.name, parameter.span)
 
 
@@ -106,6 +120,24 @@ def passed_function(cx: Context, function: PassedFunction, name: str, span: Span
         args.append(var)
     callee = program.function_name(ModelInstance(maker, function.statics))
     return Call(GlobalVar(callee, span=span), tuple(args), span=span)
+
+
+def _passed_tuple(cx: Context, value: PassedTuple, parameter: Parameter) -> Expr:
+    """Return a tuple with functions that a script passes. The program takes the other fields."""
+    assert isinstance(parameter.ty, TupleType)
+    fields: list[Expr] = []
+    numbers = parts_of(parameter.numbers, len(value.fields))
+    for place, (field, ty) in enumerate(zip(value.fields, parameter.ty.fields, strict=True)):
+        name = f"{parameter.name}.{place}"
+        inside = replace(parameter, name=name, ty=ty, numbers=numbers[place], default=MISSING)
+        if field is not None:
+            fields.append(in_place(cx, field, inside))
+            continue
+        var = Var(name.replace(".", "_"), ty, span=parameter.span)
+        implicit = Implicit(name, None, MISSING)
+        cx.program.made[var] = replace(inside, implicit=implicit, keyword_only=True)
+        fields.append(var)
+    return Tuple(tuple(fields), span=parameter.span)
 
 
 def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:

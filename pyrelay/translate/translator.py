@@ -20,7 +20,6 @@ from ..diagnostics.source import Span
 from ..ir.constant import placeholder
 from ..ir.expr import Binding, Expr, Function, Var
 from ..ir.module import Module
-from ..ir.op import Op
 from ..ir.traverse import Steps, let, replace_params, run
 from ..ir.types import UNKNOWN, AdtType, Type
 from ..prelude.library import LIST, link
@@ -61,14 +60,11 @@ from .source.definition import (
     DerivedFunction,
     Implicit,
     InPlace,
-    LeftOut,
-    MadeFunction,
     ModelUse,
     StaticValue,
 )
 from .source.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
 from .source.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
-from .source.residual import Residual
 from .source.scope import CapturedName, Guard
 from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
@@ -128,7 +124,7 @@ def translate(
     plain: dict[str, StaticValue] = {}
     passed: dict[str, InPlace] = {}
     for parameter, value in (statics or {}).items():
-        if isinstance(value, Definition | DerivedFunction | Op | MadeFunction | Residual | LeftOut):
+        if isinstance(value, InPlace):
             passed[parameter] = value
         else:
             plain[parameter] = value

@@ -106,8 +106,8 @@ class UnknownFunction:
             primary=Label(self.span, "differentiated here"),
             secondary=() if self.place is None else (Label(self.place, self.why),),
             notes=(self.why,) if self.place is None else (),
-            help="pass a function with @relay as an argument of its own, or take the gradient where "
-            "it is named",
+            help="pass a function with @relay as an argument of its own, or take the gradient "
+            "where it is named",
         )
 
 

@@ -12,17 +12,20 @@ from ...diagnostics.catalogue.call import WrongArgument, WrongCall
 from ...diagnostics.diagnostic import Problem, RunError
 from ...ir.expr import Batching, Rule
 from ...ir.transforms import Axes
-from ...ir.types import FnType, TensorType
+from ...ir.types import FnType, TensorType, TupleType, Type
 from ...prelude.values import List
 from ...translate.data.data import DataTypes
 from ...translate.program.derived import derived_signature, without
 from ...translate.program.signature import Parameter, Signature, read_signature
 from ...translate.source.definition import (
+    POLICIES,
     Definition,
     DefinitionKind,
     DerivedFunction,
     InPlace,
     LeftOut,
+    PassedFunction,
+    PassedTuple,
     bottom,
     function_of,
 )
@@ -148,6 +151,10 @@ class Parameters:
             made = made_by(value) if is_transform else None
             if isinstance(value, LeftOut):
                 known[name] = value
+            elif isinstance(parameter.ty, TupleType):
+                if is_transform and self._is_constant(parameter):
+                    packed = _packed(value, parameter.ty, name, implicit)
+                    known |= {} if packed is None else {name: packed}
             elif not isinstance(parameter.ty, FnType):
                 continue
             elif function is not None:
@@ -223,8 +230,23 @@ class Parameters:
         return {
             (*around, i): p
             for i, p in enumerate(self._own)
-            if isinstance(p.ty, FnType) or p.name in optional
+            if has_functions(p.ty) or p.name in optional
         }
+
+    def _is_constant(self, parameter: Parameter) -> bool:
+        """Return whether no transform differentiates or maps over a parameter."""
+        own = self._own
+        for layer in self._layers:
+            options = layer.options
+            if isinstance(options, Batching):
+                if self._depth or not options.fits(len(own)):
+                    return False
+                axes = dict(zip((p.name for p in own), options.axes(len(own)), strict=True))
+                if axes[parameter.name] is not None:
+                    return False
+            elif layer.rule not in POLICIES and parameter.name in (layer.wrt or (parameter.name,)):
+                return False
+        return True
 
     @cached_property
     def _with_defaults(self) -> frozenset[str]:
@@ -283,6 +305,36 @@ class Parameters:
     def _tensors(self) -> tuple[torch.Tensor, ...]:
         """The fixed tensors that a program takes with the values of each call."""
         return () if self._fixing is None else self._fixing.tensors
+
+
+def has_functions(ty: Type) -> bool:
+    """Return whether a type is that of a function, or a tuple with one."""
+    return isinstance(ty, FnType) or (
+        isinstance(ty, TupleType) and any(map(has_functions, ty.fields))
+    )
+
+
+def _packed(value: Any, ty: TupleType, name: str, values: dict[str, Any]) -> PassedTuple | None:
+    """Return a tuple with functions as part of the program, which takes the values in it by names;
+    None if a function in it is no relay function."""
+    if not isinstance(value, tuple | list) or len(cast("Sequence[Any]", value)) != len(ty.fields):
+        return None
+    fields: list[PassedFunction | PassedTuple | None] = []
+    parts = zip(cast("Sequence[Any]", value), ty.fields, strict=True)
+    for place, (part, field) in enumerate(parts):
+        inside, found = f"{name}.{place}", None
+        if isinstance(field, FnType):
+            made = made_by(part)
+            found = function_of(part) if made is None else made.function
+            values |= {} if made is None else {f"{inside}.{n}": v for n, v in made.values.items()}
+        elif isinstance(field, TupleType) and has_functions(field):
+            found = _packed(part, field, inside, values)
+        else:
+            values[inside] = part
+        if found is None and has_functions(field):
+            return None
+        fields.append(found)
+    return PassedTuple(tuple(fields))
 
 
 def _at(values: Any, path: Sequence[int]) -> Any:

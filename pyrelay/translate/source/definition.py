@@ -253,7 +253,17 @@ class LeftOut:
 
 PassedFunction: TypeAlias = Definition | DerivedFunction | Op | MadeFunction | Residual
 """A relay function that a script passes."""
-InPlace: TypeAlias = PassedFunction | LeftOut
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PassedTuple:
+    """A tuple with functions that a script passes; None stands for a field that is a value."""
+
+    fields: tuple[PassedFunction | PassedTuple | None, ...]
+
+
+InPlace: TypeAlias = PassedFunction | PassedTuple | LeftOut
 """What stands in the program itself, in the place of a parameter."""
 
 

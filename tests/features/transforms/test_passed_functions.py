@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 import torch
 
-from pyrelay import Dim, Fn, Tensor, float64, relay
+from pyrelay import CheckError, Dim, Fn, Tensor, float64, relay
 
 N = Dim("N")
 S = TypeVar("S")
@@ -152,3 +152,36 @@ def test_axes_name_the_functions_in_the_arguments_of_forward_mode() -> None:
 def test_a_gradient_of_a_polymorphic_function_is_mapped() -> None:
     slope = relay.grad(applied, wrt="x")
     torch.testing.assert_close(relay.vmap(slope, in_axes=(None, 0))(square, XS), 2 * XS)
+
+
+@relay
+def powers(
+    fs: tuple[Fn[[float64], float64], tuple[float64, Fn[[float64], float64]]], x: float64
+) -> float64:
+    first, (k, second) = fs
+    return first(x) * second(x) * k
+
+
+@relay
+def shifted(by: float64) -> Fn[[float64], float64]:
+    return lambda x: x + by
+
+
+def test_functions_in_tuples_are_looked_into() -> None:
+    x, slope = torch.tensor(3.0, dtype=torch.float64), relay.grad(powers, wrt="x")
+    for k in (2.0, 5.0):
+        assert float(slope((square, (k, square)), x)) == 4.0 * 27.0 * k
+        assert float(slope((shifted(1.0), (k, square)), x)) == (9.0 + 4.0 * 6.0) * k
+        assert float(slope((shifted(2.0), (k, square)), x)) == (9.0 + 5.0 * 6.0) * k
+        pushed = relay.jvp(powers, wrt="x")(((square, (k, square)), x), (torch.ones_like(x),))
+        assert [float(v) for v in pushed] == [81.0 * k, 108.0 * k]
+    mapped = relay.vmap(relay.grad(powers, wrt="x"), in_axes=(None, 0))
+    assert mapped((square, (1.0, square)), torch.stack([x, x])).tolist() == [108.0, 108.0]
+
+
+def test_functions_in_what_is_differentiated_are_refused() -> None:
+    x = torch.tensor(3.0, dtype=torch.float64)
+    for slope in (relay.grad(powers), relay.grad(powers, wrt="fs")):
+        with pytest.raises(CheckError) as caught:
+            slope((square, (2.0, square)), x)
+        assert caught.value.codes == ("RL304",)
