@@ -321,8 +321,8 @@ def update_model_params(
 
     `optimizer` takes one of `relay.optim`, whose learning rate `lr` replaces for this update, or a
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
-    An update is whole or does not happen, an interrupted one too; steps of `torch.optim` are as
-    torch makes them. Raises RunError.
+    An update, of all models of a list, is whole or does not happen, an interrupted one too; a step
+    of `torch.optim` that raises an error is as torch leaves it. Raises RunError.
     """
     several = isinstance(model, list | tuple)
     update(model if several else [model], grads if several else [grads], lr, optimizer)

@@ -1,13 +1,16 @@
 """Interrupts at every place where Python can raise one, instead of at a time.
 
 Python looks for Ctrl-C between its instructions. `each_interrupt` runs a function again and again,
-and raises KeyboardInterrupt at the first event of the tracer, then at the second, and so on.
+and calls the handler of Ctrl-C, as Python does, at the first event of the tracer, then at the
+second, and so on.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar, final
 
@@ -30,8 +33,25 @@ class _Tracer:
         if event in ("line", "opcode", "return"):
             self.count += 1
             if self.count == self._at:
-                raise KeyboardInterrupt
+                _press(frame)
         return self
+
+
+def _press(frame: FrameType) -> None:
+    """Do what Python does when it finds that Ctrl-C was pressed."""
+    handler = signal.getsignal(signal.SIGINT)
+    assert callable(handler)
+    handler(signal.SIGINT, frame)
+
+
+@contextmanager
+def _with_handler() -> Generator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def each_interrupt(
@@ -39,7 +59,8 @@ def each_interrupt(
 ) -> Iterator[T]:
     """Yield what `make` gives after each interrupted `run` of it: interrupted at each line, or each
     of Python's instructions, or every so many of these."""
-    whole = _traced(lambda: run(made), None, instructions=instructions) if (made := make()) else 0
+    made = make()
+    whole = _traced(lambda: run(made), None, instructions=instructions)
     for at in range(1, whole + 1, every):
         found = make()
         _traced(lambda subject=found: run(subject), at, instructions=instructions)
@@ -59,34 +80,36 @@ def each_signal(make: Callable[[], T], run: Callable[[T], object]) -> Iterator[T
 def _signalled(run: Callable[[], object], at: int | None) -> int:
     count = 0
 
-    def profile(_frame: FrameType, event: str, _argument: Any) -> None:
+    def profile(frame: FrameType, event: str, _argument: Any) -> None:
         nonlocal count
         if event not in ("call", "c_return"):
             return
         count += 1
         if count == at:
             sys.setprofile(None)
-            raise KeyboardInterrupt
+            _press(frame)
 
-    sys.setprofile(profile)
-    try:
-        run()
-    except KeyboardInterrupt:
-        assert at is not None
-    finally:
-        sys.setprofile(None)
+    with _with_handler():
+        sys.setprofile(profile)
+        try:
+            run()
+        except KeyboardInterrupt:
+            assert at is not None
+        finally:
+            sys.setprofile(None)
     return count
 
 
 def _traced(run: Callable[[], object], at: int | None, *, instructions: bool) -> int:
     tracer = _Tracer(at, instructions=instructions)
     before = sys.gettrace()
-    sys.settrace(tracer)
-    try:
-        run()
-    except KeyboardInterrupt:
-        assert at is not None
-    finally:
-        sys.settrace(before)
-        torch.set_grad_enabled(mode=True)  # torch.no_grad() may have been left without its end
+    with _with_handler():
+        sys.settrace(tracer)
+        try:
+            run()
+        except KeyboardInterrupt:
+            assert at is not None
+        finally:
+            sys.settrace(before)
+            torch.set_grad_enabled(mode=True)  # torch.no_grad() may have been left without its end
     return tracer.count

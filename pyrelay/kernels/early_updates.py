@@ -15,17 +15,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, final
 
-from ..ir.expr import Binding, Call, Constant, Expr, GlobalVar, Tuple, TupleGet, Var, type_of
-from ..ir.op import Contraction, Op, Pointwise, Reduction, View
-from ..ir.types import UNIT, TensorType, TupleType, Type, bool_, is_float
-from ..operators.composite.descent import descend_in_place, overwrite, overwrite_all
-from ..operators.primitive.index import index, set_at
-from .fusion.nodes import gives_own_storage, mentioned
+from ..ir.expr import Binding, Call, Expr, GlobalVar, Var, type_of
+from ..ir.types import UNIT
+from .fusion.nodes import gives_own_storage, may_stop, mentioned
 from .groups import Group
-from .reading import reshaped_operand, straight_line
-
-_SAFE: Final = frozenset({descend_in_place, index, overwrite, overwrite_all, set_at})
-"""Operators of a library that fail only where integers say so."""
 
 
 def early_updates(bindings: Sequence[Binding], groups: Mapping[str, Group]) -> Mapping[Var, Var]:
@@ -36,7 +29,7 @@ def early_updates(bindings: Sequence[Binding], groups: Mapping[str, Group]) -> M
     barrier = -1
     for place, binding in enumerate(bindings):
         needed = storage.needed(binding)
-        if _may_stop(binding.value, groups):
+        if may_stop(binding.value, groups):
             barrier = place
         elif type_of(binding.var) == UNIT and storage.written(binding.value):
             behind = bindings[max(barrier, needed) + 1 : place]
@@ -107,38 +100,3 @@ def _group(value: Expr, groups: Mapping[str, Group]) -> Group | None:
             return groups.get(name)
         case _:
             return None
-
-
-def _may_stop(value: Expr, groups: Mapping[str, Group]) -> bool:
-    """Return whether the program may stop where a binding is computed."""
-    group = _group(value, groups)
-    if group is not None:
-        bindings, _ = straight_line(group.function.body)
-        return not all(_is_safe(b.value) for b in bindings)
-    # A call without arguments is a size.
-    return isinstance(value, Call) and bool(value.args) and reshaped_operand(value) is None
-
-
-def _is_safe(value: Expr) -> bool:
-    """Return whether nothing of a kernel can fail: it computes with floats and bools alone, and
-    none of these says where something lies, or divides."""
-    match value:
-        case Var() | Constant() | Tuple() | TupleGet():
-            return True
-        case Call(Op() as op, args):
-            is_plain = isinstance(op.lowering, View | Pointwise | Reduction | Contraction)
-            is_known = is_plain or op in _SAFE
-            return not args or (is_known and all(_has_floats(type_of(a)) for a in args))
-        case _:
-            return False
-
-
-def _has_floats(ty: Type) -> bool:
-    """Return whether a value has no integers."""
-    match ty:
-        case TupleType(fields):
-            return all(map(_has_floats, fields))
-        case TensorType(_, dtype):
-            return is_float(dtype) or dtype == bool_
-        case _:
-            return False

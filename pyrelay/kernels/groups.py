@@ -192,6 +192,8 @@ class Group:
     they have an element for each of the kept places of the domain."""
     scattered: Scattered | None = None
     call: Call | None = None
+    may_fail: bool = True
+    """Whether a computed place may not exist, or an integer may be divided by 0."""
 
     @property
     def shape(self) -> tuple[Dim, ...]:

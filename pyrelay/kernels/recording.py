@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Any, Final, final
 
@@ -10,7 +10,7 @@ from ..dataclass import dataclass
 from ..ir.declaration.elements import Elements, Place
 from ..ir.dims import Dim
 from ..ir.expr import Constant, Var, type_of
-from ..ir.types import DType
+from ..ir.types import DType, is_float
 from .groups import Scattered
 from .places import Places
 from .reading import Reader, dtype_of, shape_of
@@ -28,8 +28,9 @@ class Work:
 class _Counting(Elements):
     """The arithmetic of one call: every result is a new value, and operations are counted."""
 
-    def __init__(self, record: Recording) -> None:
+    def __init__(self, record: Recording, dtype: DType) -> None:
         self._record: Final = record
+        self._dtype: Final = dtype
         self.operations = 0
         """Additions, multiplications, comparisons and the like."""
         self.functions = 0
@@ -45,16 +46,32 @@ class _Counting(Elements):
         return _Element()
 
     def coordinate(self, value: Any, size: Dim, /, *, from_end: bool = True) -> Dim:
+        of = value.of if isinstance(value, _Element) else None
+        self._record.may_fail |= of is None or self._record.known_places.get(of) != size
         return self._record.found_coordinate(size)
+
+    def floordiv(self, a: Any, b: Any, /) -> Any:
+        return self._quotient()
+
+    def mod(self, a: Any, b: Any, /) -> Any:
+        return self._quotient()
+
+    def _quotient(self) -> Any:
+        self.operations += 1
+        self._record.may_fail |= not is_float(self._dtype)
+        return _Element()
 
 
 class _Element:
-    """The value of an element, of which nothing is known; it may be a tuple."""
+    """The value of an element, which may be a tuple; `of` is the variable that has been read."""
 
-    __slots__ = ()
+    __slots__ = ("of",)
+
+    def __init__(self, of: Var | None = None) -> None:
+        self.of: Final = of
 
     def __getitem__(self, field: int) -> _Element:
-        return self
+        return _Element()
 
 
 def _counted(counter: str) -> Callable[..., Any]:
@@ -66,7 +83,7 @@ def _counted(counter: str) -> Callable[..., Any]:
 
 
 for _name in (
-    *("add", "sub", "mul", "div", "floordiv", "mod", "neg", "abs", "sign", "minimum", "maximum"),
+    *("add", "sub", "mul", "div", "neg", "abs", "sign", "minimum", "maximum"),
     *("compared", "logical", "logical_not", "where", "isnan", "isfinite", "rounded", "bits"),
 ):
     setattr(_Counting, _name, _counted("operations"))
@@ -77,16 +94,20 @@ for _name in ("pow", "function"):
 @final
 @dataclass(slots=True)
 class Recording:
-    """The reads and computations, in order. `is_leaf` returns whether a variable bound inside
-    is read like a parameter."""
+    """The reads and computations, in order. `is_leaf` returns whether a variable bound inside is
+    read like a parameter; the elements of the variables `known_places` are places of a dim of a
+    size."""
 
     is_leaf: Callable[[Var], bool] = lambda var: False
+    known_places: Mapping[Var, Dim] = field(default_factory=dict[Var, Dim])
     places: Places = field(default_factory=Places)
     reads: dict[tuple[Var, tuple[Dim, ...]], bool] = field(
         default_factory=dict[tuple[Var, tuple[Dim, ...]], bool]
     )
     """Which elements of which leaves, and whether always: not only where something holds."""
     work: list[Work] = field(default_factory=list[Work])
+    may_fail: bool = False
+    """Whether a computed place may not exist, or an integer may be divided by 0."""
     _found: int = 0
 
     def found_coordinate(self, size: Dim) -> Dim:
@@ -96,7 +117,7 @@ class Recording:
 
     def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> Elements:
         """Return arithmetic that counts."""
-        counting = _Counting(self)  # pyright: ignore[reportAbstractUsage]  made by a loop
+        counting = _Counting(self, dtype)  # pyright: ignore[reportAbstractUsage]  made by a loop
         self.work.append(Work(index, counting))
         return counting
 
@@ -117,7 +138,7 @@ class Recording:
             return _Element()
         key = (var, index)
         self.reads[key] = self.reads.get(key, False) or mask is None
-        return _Element()
+        return _Element(var)
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
         """Return the value as it is."""

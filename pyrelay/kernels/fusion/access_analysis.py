@@ -36,6 +36,7 @@ class Look:
     work: int
     functions: int
     calls: int
+    may_fail: bool
 
 
 def own_domain(item: Item) -> Domain:
@@ -52,10 +53,15 @@ def own_domain(item: Item) -> Domain:
 
 
 def look_at(
-    item: Item, domain: Domain, bindings: Mapping[Var, Expr], is_leaf: Callable[[Var], bool]
+    item: Item,
+    domain: Domain,
+    bindings: Mapping[Var, Expr],
+    is_leaf: Callable[[Var], bool],
+    known_places: Mapping[Var, Dim],
 ) -> Look:
-    """Read the element of a value for each place of a domain."""
-    record = Recording(is_leaf=is_leaf)
+    """Read the element of a value for each place of a domain; the elements of the variables
+    `known_places` are places of a dim of a size."""
+    record = Recording(is_leaf=is_leaf, known_places=known_places)
     places = record.places
     index = places.index("i", domain.shape)
     _read_element(item, Reader(bindings, record), record, domain, index)
@@ -66,7 +72,8 @@ def look_at(
         own[leaf] = own.get(leaf, True) and here
     functions = sum(w.elements.functions for w in record.work)
     work = sum(w.elements.operations for w in record.work) + FUNCTION_COST * functions
-    return Look(domain, own, len(record.reads), work, functions, max(1, len(record.work)))
+    calls = max(1, len(record.work))
+    return Look(domain, own, len(record.reads), work, functions, calls, record.may_fail)
 
 
 def _read_element(

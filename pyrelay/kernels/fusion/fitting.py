@@ -43,6 +43,8 @@ class Cluster:
     """Such a value is computed, and it is no reduction."""
     is_staged: bool = False
     """A reduction is of what is computed in the group itself."""
+    may_fail: bool = False
+    """A computed place may not exist, or an integer may be divided by 0."""
     is_needed: bool = False
     """Something in it may be used by the bodies of what is evaluated as it stands."""
     into: Cluster | None = None
@@ -85,6 +87,7 @@ class Cluster:
         self.whole_reads |= other.whole_reads
         self.has_whole |= other.has_whole
         self.is_staged |= other.is_staged
+        self.may_fail |= other.may_fail
         self.is_needed |= other.is_needed
         self._bound = min(self._bound, other._bound)
         for user in other._users:

@@ -78,7 +78,9 @@ class _Kernels:
     def name(self, group: Group) -> str:
         """Return the name of a group's function, which is new unless an equal one is there."""
         name = self.functions.name(group.function)
-        self.groups.setdefault(name, group)
+        found = self.groups.setdefault(name, group)
+        if group.may_fail:
+            self.groups[name] = replace(found, may_fail=True)
         return name
 
 

@@ -48,13 +48,14 @@ from .nodes import (
     Role,
     has_bodies,
     is_check,
+    may_stop,
     mentioned,
     target_of,
     tuples_around,
     uses_of,
     with_whole_tuples,
 )
-from .overwrites import Overwrites
+from .overwrites import Overwrites, UpdateOrder, known_places
 
 MOST_CALLS: Final = 64
 """A group has at most this many operator calls."""
@@ -80,15 +81,15 @@ class Grouping:
         self.uses: Final = uses_of(items, needed)
         self._effects: Final = effects
         self._orders = 0
-        self._barrier = 0
+        self._updates: Final = UpdateOrder()
         self._all: Final[list[Cluster]] = []
         self._siblings: Final[dict[tuple[Var, Dim | Space | Loop | None], Cluster]] = {}
         self._readers: Final[dict[Var, list[Cluster]]] = {}
         self._written: Final[dict[Var, Cluster]] = {}
-        self._unsealed: Final[list[Cluster]] = []
         self._branching: Final[list[int]] = []
         """The orders of what has bodies of its own, which may use anything."""
         self.overwritten: Final = Overwrites(items, self.bindings)
+        self._known_places: Final = known_places(items)
         for item in items:
             if item.role is Role.OPAQUE:
                 self._opaque(item)
@@ -149,14 +150,13 @@ class Grouping:
         self.overwritten.evaluated(item, leaves)
         if branches:
             self._branching.append(cluster.order)
+        is_read = isinstance(item.value, RefRead)
         is_effect = branches or self._effects.of(item.value) is not Effect.NONE
-        if is_effect or not all(isinstance(v.ty, TensorType | SizeType) for v in leaves):
+        if (is_effect and not is_read) or may_stop(item.value, {}):
+            self._updates.stop_at(cluster)
+        elif is_read or not all(isinstance(v.ty, TensorType | SizeType) for v in leaves):
             # It may see what was overwritten in ways that are not followed.
-            for writer in self._unsealed:
-                writer.final.precede(cluster)
-            self._unsealed.clear()
-        if is_effect and not isinstance(item.value, RefRead):
-            self._barrier = cluster.order
+            self._updates.come_before(cluster)
 
     def _new(self, kind: Kind | None, domain: Domain) -> Cluster:
         cluster = Cluster(self.next_order(), kind, domain)
@@ -199,7 +199,7 @@ class Grouping:
 
     def _computed(self, item: Item) -> None:
         try:
-            look = look_at(item, own_domain(item), self.bindings, self.is_leaf)
+            look = self._look(item, own_domain(item))
         except Unreadable:  # it takes a tuple apart that something else makes whole
             self._opaque(replace(item, role=Role.OPAQUE))
             return
@@ -211,15 +211,16 @@ class Grouping:
     def _check(self, item: Item, look: Look) -> None:
         """Put a check into a group of its own, which all that overwrites comes after."""
         cluster = self._new(KINDS[item.role], look.domain)
-        self._add(item, cluster, look)
+        self._add(item, cluster, replace(look, may_fail=True))
         cluster.calls = MOST_CALLS
-        self._barrier = cluster.order
 
     def _floats(self, item: Item, look: Look) -> bool:
         """Return whether a value is better computed again wherever it is used, and may be: nothing
         is written in between that it is made of."""
         last = self.uses[item.var].last
         if self.overwritten.come_before(last, look.own):
+            return False
+        if look.may_fail and self.overwritten.is_made_of(item.var):
             return False
         return is_cheaper_again(item, look, self.uses, self._is_stored)
 
@@ -233,7 +234,7 @@ class Grouping:
         homes = self._homes(look)
         makers = sorted((h for h in homes if h.kind is not None), key=lambda h: -h.order)
         near = [s for s in self._near(item, look) if s not in homes]
-        effect = self._effect_order(item)
+        effect = self._effect_order(item, look)
         before = {**homes, **dict.fromkeys(self._mentioned(item))}
         for cluster in (*makers[:_TRIED], *near[:_TRIED]):
             after = max((h.order for h in before if h is not cluster), default=0)
@@ -276,13 +277,14 @@ class Grouping:
         leaves = (leaf for var in mentioned(item.value) for leaf in self.bases(var))
         return [home for leaf in leaves if (home := self.home_of(leaf)) is not None]
 
-    def _effect_order(self, item: Item) -> int:
-        """Return the order that an effect comes after: of other effects, and of what reads what it
-        overwrites."""
+    def _effect_order(self, item: Item, look: Look) -> int:
+        """Return the order that a value comes after for the effects of others. What overwrites
+        comes after all that reads there, and where the program may stop; what may fail comes after
+        updates."""
         if item.role not in WRITES:
-            return 0
+            return self._updates.last_update if look.may_fail else 0
         readers = (c.final.order for c in self._readers.get(target_of(item), ()))
-        return max((self._barrier, *readers))
+        return max((self._updates.last_stop(), *readers))
 
     def _near(self, item: Item, look: Look) -> list[Cluster]:
         """Return groups that read the same tensors over as many places, the latest first; for a sum
@@ -300,6 +302,8 @@ class Grouping:
         is_last = cluster.order > after or (item.role is Role.OVERWRITE and cluster.order == after)
         if not is_last and self.first_user(cluster) < inf:
             found = "something needs it before its other operands are there"
+        elif (cluster.may_fail and item.role in WRITES) or (look.may_fail and cluster.writes):
+            found = "it may fail, which must not leave a part of an update"
         elif cluster.calls + look.calls > MOST_CALLS or len(cluster.reads) >= MOST_OPERANDS:
             found = f"its kernel has {MOST_CALLS} operators or {MOST_OPERANDS} operands already"
         else:
@@ -362,7 +366,10 @@ class Grouping:
             if not made:  # it goes over other places than the result has
                 return replace(look, own=dict.fromkeys(look.own, False))
             domain = reduced
-        return look if look.domain == domain else look_at(item, domain, self.bindings, self.is_leaf)
+        return look if look.domain == domain else self._look(item, domain)
+
+    def _look(self, item: Item, domain: Domain) -> Look:
+        return look_at(item, domain, self.bindings, self.is_leaf, self._known_places)
 
     def _add(self, item: Item, cluster: Cluster, look: Look) -> None:
         cluster.members.append(item)
@@ -388,8 +395,14 @@ class Grouping:
                 self._products[leaf] = item, cluster
             if item.role is Role.PRODUCT or product(shape_of(type_of(leaf))) == count:
                 self._siblings[leaf, key] = cluster
+        self._note_effect(item, cluster, look)
+
+    def _note_effect(self, item: Item, cluster: Cluster, look: Look) -> None:
         if item.role in WRITES:
             self._overwrites(target_of(item), cluster)
+        elif look.may_fail:
+            cluster.may_fail = True
+            self._updates.stop_at(cluster)
 
     def _take_reduction(self, item: Item, cluster: Cluster, look: Look) -> None:
         """Note that a group gets a reduction, which may decide its kind and its places."""
@@ -412,12 +425,14 @@ class Grouping:
         cluster.reads.setdefault(target, True)
         cluster.writes.add(target)
         self._written[target] = cluster
-        self._unsealed.append(cluster)
+        self._updates.add(cluster)
 
     def _merge(self, other: Cluster, cluster: Cluster) -> None:
         """Make one group of two, the other the earlier, if nothing stands in the way."""
         joint = joined(other, cluster)
         if joint is None or self.first_user(other) < cluster.order or other.writes:
+            return
+        if other.may_fail and cluster.writes:
             return
         inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
         reads = {v: own for v, own in cluster.reads.items() if v not in inner}

@@ -182,6 +182,7 @@ def _group(cluster: Cluster, members: Sequence[Item], closed: Closed) -> Group:
         tuple(s for s in special if isinstance(s, Product)),
         tuple(beside),
         next((s for s in special if isinstance(s, Scattered)), None),
+        may_fail=cluster.may_fail,
     )
 
 

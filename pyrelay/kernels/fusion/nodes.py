@@ -26,6 +26,7 @@ from ...ir.expr import (
     Constant,
     Expr,
     Function,
+    GlobalVar,
     If,
     Match,
     Tuple,
@@ -39,8 +40,8 @@ from ...ir.types import UNIT, DType, SizeType, TensorType, TupleType, Type, is_f
 from ...operators.composite.descent import overwrite
 from ...operators.composite.table_rows import add_rows, existing_rows, store_rows
 from ...operators.primitive.compare import cast
-from ..groups import Special, product_of, special_of
-from ..reading import dtype_of, first_of, shape_of, types_of_results
+from ..groups import Group, Special, product_of, special_of
+from ..reading import dtype_of, first_of, reshaped_operand, shape_of, types_of_results
 from ..recording import Recording
 
 
@@ -275,6 +276,20 @@ def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item
         else i
         for i in items
     ]
+
+
+def may_stop(value: Expr, groups: Mapping[str, Group]) -> bool:
+    """Return whether the program may stop where a binding is computed: in a kernel of `groups`, or
+    a call of torch."""
+    match value:
+        case Call(GlobalVar(name)) if name in groups:
+            return groups[name].may_fail
+        case Call(Op(), ()):  # a size
+            return False
+        case Call():
+            return reshaped_operand(value) is None
+        case _:
+            return False
 
 
 def computes(value: Expr) -> bool:

@@ -42,12 +42,13 @@ from ...operators.composite.table_rows import add_rows, store_rows
 from ...operators.host.conversions import to_bool, to_float, to_int
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
+from ..groups import Group
 from ..outlined import outlined_of, with_outlined
 from ..reading import reshaped_operand
 from .closed_functions import Functions
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
-from .nodes import gives_own_storage, has_bodies, is_host_number, is_tensors, mentioned
+from .nodes import gives_own_storage, has_bodies, is_host_number, is_tensors, may_stop, mentioned
 
 REGION: Final = "region."
 """How the names of region functions begin."""
@@ -59,7 +60,7 @@ _FEWEST: Final = 2
 def outline(module: Module) -> Module:
     """Return a module whose tensor code is in kernels with its regions as functions."""
     outlined = outlined_of(module)
-    kernels = frozenset(outlined.kernels)
+    kernels = outlined.groups
     regions = Functions(REGION, module.functions)
     effects = effects_of(module)
     functions = {
@@ -97,7 +98,7 @@ class _Outline(Rewriter):
         self,
         module: Module,
         function: Function,
-        kernels: frozenset[str],
+        kernels: Mapping[str, Group],
         regions: Functions,
         effects: Effects,
     ) -> None:
@@ -163,13 +164,14 @@ class _Cut:
 
 def _cut(
     bindings: Sequence[Binding],
-    kernels: frozenset[str],
+    kernels: Mapping[str, Group],
     effects: Effects,
     needed: frozenset[Var],
 ) -> list[_Cut]:
     """Return straight-line code as regions, each with what comes before and after it.
 
-    `needed` is what bodies in it may use.
+    `needed` is what bodies in it may use. A region ends where the program may stop behind an
+    update: what fails in a region is run again by torch, and an update must not be.
     """
     cuts = [_Cut()]
     inside: set[Var] = set()
@@ -189,11 +191,12 @@ def _cut(
             shown_by.setdefault(name, binding.var)
         effect = effects.of(binding.value) is not Effect.NONE
         branches = has_bodies(binding.value)
+        stops = not effect and not _is_free(binding.value) and may_stop(binding.value, kernels)
         is_reader = branches or _reads_others(binding.value, made)
         needs_inside = not inside.isdisjoint(used) or (branches and given)
         needs_after = not after.isdisjoint(used) or (branches and bool(after))
         belongs = _belongs(binding, kernels) and not _is_for_host(binding.value, inside, after)
-        if belongs and (needs_after or (effect and (waits or reads))):
+        if belongs and (needs_after or (effect and (waits or reads)) or (writes and stops)):
             cuts.append(_Cut())
             inside.clear()
             after.clear()
@@ -209,7 +212,7 @@ def _cut(
             cuts[-1].after.append(binding)
             after.add(binding.var)
             waits |= effect
-            reads |= is_reader
+            reads |= is_reader or stops
         else:
             cuts[-1].before.append(binding)
     return cuts
@@ -233,7 +236,7 @@ def _views_first(bindings: Sequence[Binding]) -> list[Binding]:
     return found
 
 
-def _made(bindings: Sequence[Binding], kernels: frozenset[str]) -> set[Var]:
+def _made(bindings: Sequence[Binding], kernels: Mapping[str, Group]) -> set[Var]:
     """Return the variables of straight-line code whose storage it makes: no region overwrites that
     of a parameter there."""
     made: set[Var] = set()
@@ -291,7 +294,7 @@ def _found(binding: Binding) -> frozenset[str]:
             return frozenset()
 
 
-def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
+def _belongs(binding: Binding, kernels: Mapping[str, Group]) -> bool:
     """Return whether a binding may be in a region."""
     match binding.value:
         case Call(GlobalVar(name)):

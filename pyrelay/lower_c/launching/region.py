@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...config import may_compile
+from ...interrupts import uninterrupted
 from ...ir.types import Type
 from ...kernels.backend import KernelFunction
 from ...kernels.calling import Layout
 from ...kernels.operands import key_of, tensors_in
-from ...kernels.tape import Tape
+from ...kernels.tape import KernelStep, Tape
 from ...lazy import LazyModule
 from ..building import Library
 from ..policy import Policy
@@ -118,7 +120,16 @@ class RegionCall:
         if prepared is not None:
             ways = (self._callee, self._plain, self._looked_up, self._written)
             call = code.call_of(prepared, self._tape, args, *ways)
+            if not self._writes_at_once(prepared.text):
+                call = partial(uninterrupted, call)
         if len(self._calls) >= _MOST_SHAPES:
             del self._calls[next(iter(self._calls))]
         self._calls[key] = call
         return call
+
+    def _writes_at_once(self, text: RegionText) -> bool:
+        """Return whether one call of C writes to all parameters, which no interrupt divides."""
+        steps = enumerate(self._tape.steps)
+        kernels = ((n, self._kernels[s.name]) for n, s in steps if isinstance(s, KernelStep))
+        writing = {n for n, kernel in kernels if kernel.overwritten}
+        return not writing or any(writing.issubset(piece.steps) for piece in text.pieces)

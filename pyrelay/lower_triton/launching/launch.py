@@ -10,13 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeAlias, final
 
 import torch
 from torch.autograd.graph import increment_version
 
 from ...config import current
+from ...interrupts import uninterrupted
 from ...ir.expr import Function, type_of
 from ...ir.types import TupleType
 from ...kernels.calling import Layout, NoKernel, Sizes
@@ -82,7 +83,8 @@ class KernelCall:
             assert self._in_torch is not None
             return self._in_torch(*operands)
         made = [s.make(self._device) for s in prepared.storage]
-        start(prepared.launches, [*operands, *made], self._device)
+        whole = partial(uninterrupted, start) if self._written else start
+        whole(prepared.launches, [*operands, *made], self._device)
         if self._written:
             increment_version([operands[n] for n in self._written])
         if isinstance(prepared.results, int):

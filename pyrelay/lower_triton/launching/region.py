@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 from torch.autograd.graph import increment_version
 
+from ...interrupts import uninterrupted
 from ...ir.dims import Dim
 from ...kernels.arena import Allocation, placed
 from ...kernels.backend import RegionFunction
@@ -69,7 +70,10 @@ class RegionCall:
         """The sizes and addresses of arguments that were last found to share nothing."""
 
     def __call__(self, *args: Any) -> Any:
-        """Return the result of the region."""
+        """Return the result of the region; Ctrl-C waits for its last launch if it writes."""
+        return uninterrupted(self._run, *args) if self._written else self._run(*args)
+
+    def _run(self, *args: Any) -> Any:
         key = key_of(args, self._types)
         if self._written and self._is_shared(key, args):
             return self.plain(*args)

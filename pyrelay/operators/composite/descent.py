@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import call as apply
 from typing import TYPE_CHECKING, Any, Final
@@ -55,12 +55,12 @@ def _fits(param: TensorType, grad: Type) -> bool:
             return False
 
 
-def update_in_place(
+def descent_steps(
     torch: Any, params: Sequence[Any], grads: Sequence[Any], lr: float
-) -> tuple[()]:
-    """Move parameters, in their own storage, against gradients, or pairs: of matrices whose product
-    is the gradient, or of its rows and their numbers. Raises IndexError, before anything moves,
-    where a row does not exist."""
+) -> list[Callable[[], Any]]:
+    """Return the calls, of functions written in C, that move parameters, in their own storage,
+    against gradients, or pairs: of matrices whose product is the gradient, or of its rows and their
+    numbers. Raises IndexError where a row does not exist."""
     steps: list[Any] = []
     moved: list[Any] = []
     against: list[Any] = []
@@ -72,6 +72,13 @@ def update_in_place(
             against.append(grad)
     if moved:
         steps.append(partial(torch._foreach_add_, moved, against, alpha=-lr))
+    return steps
+
+
+def _update_in_place(
+    torch: Any, params: Sequence[Any], grads: Sequence[Any], lr: float
+) -> tuple[()]:
+    steps = descent_steps(torch, params, grads, lr)
     # No line of Python runs between the steps, so an interrupt comes before or after all of them.
     deque(map(apply, steps), maxlen=0)
     return ()
@@ -117,7 +124,7 @@ descend_in_place: Final = Op(
     type_rule=_descend_type,
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(update_in_place, fused=MadeOf(_descend_code)),
+    lowering=Library(_update_in_place, fused=MadeOf(_descend_code)),
     grad=NoGradient("made after all gradients are", is_zero=False),
     samples=lambda: (),
 )

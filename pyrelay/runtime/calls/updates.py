@@ -3,18 +3,19 @@ first parameter moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
+from ...interrupts import uninterrupted
 from ..border.autograd import unrecorded
+from ..models.commit import Change, commit
 from ..models.model import Model
-from ..models.optim import Optimizer, descend
+from ..models.optim import Optimizer, descent
 from ..models.records import Grads
 from ..values.structure import tensors
 from .api_checks import (
@@ -25,8 +26,6 @@ from .api_checks import (
     expect_rate,
     gradients_of,
 )
-
-Step: TypeAlias = Callable[[], object]
 
 
 def update(models: Sequence[Any], grads: Any, lr: Any, optimizer: Any) -> None:
@@ -44,8 +43,10 @@ def update(models: Sequence[Any], grads: Any, lr: Any, optimizer: Any) -> None:
     if isinstance(optimizer, torch.optim.Optimizer):
         _step_of_torch(fitting, lr, optimizer)
         return
-    for step in [_step(m, g, lr, optimizer) for m, g in fitting]:
-        step()
+    if lr is None and optimizer is None:
+        way = "write relay.update_model_params(model, grads, lr=0.05)"
+        raise RunError(NotAModel("an update takes `lr` or an optimiser", "gradients alone", way))
+    unrecorded(_update_all, fitting, lr, optimizer)
 
 
 def _fitting(model: Any, grads: Any) -> Any:
@@ -58,22 +59,37 @@ def _fitting(model: Any, grads: Any) -> Any:
     return grads
 
 
-def _step(model: Model, grads: Any, lr: float | None, optimizer: Optimizer | None) -> Step:
+def _update_all(
+    fitting: Sequence[tuple[Model, Any]], lr: float | None, optimizer: Optimizer | None
+) -> None:
+    """Move all models at once: an interrupt comes before or after, and an error before."""
+    changes: list[Change] = []
+    moved: set[torch.Tensor] = set()
+    for model, grads in fitting:
+        if moved and not moved.isdisjoint(model.flat_params()):
+            # The second step of a model follows from what the first one leaves.
+            commit(changes)
+            changes, moved = [], set()
+        changes += _step(model, grads, lr, optimizer)
+        if len(fitting) > 1:
+            moved.update(model.flat_params())
+    commit(changes)
+
+
+def _step(model: Model, grads: Any, lr: float | None, optimizer: Optimizer | None) -> list[Change]:
     params, names = model.flat_params(), model.blueprint.param_names
     if optimizer is not None:
         steps = grads.steps if isinstance(grads, Grads) else [grads[n] for n in names]
-        return partial(optimizer.update, model, params, steps, lr)
-    if lr is None:
-        way = "write relay.update_model_params(model, grads, lr=0.05)"
-        raise RunError(NotAModel("an update takes `lr` or an optimiser", "gradients alone", way))
+        return optimizer.step_changes(model, params, steps, lr)
+    assert lr is not None
     parts = grads.parts if isinstance(grads, Grads) else [grads[n] for n in names]
-    return partial(unrecorded, descend, params, parts, lr)
+    return descent(params, parts, lr)
 
 
 def _step_of_torch(
     fitting: Iterable[tuple[Model, Any]], lr: float | None, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Take one step of an optimiser of torch, which reads `.grad`.
+    """Take one step of an optimiser of torch, which reads `.grad`; Ctrl-C waits until it has ended.
 
     Afterwards `.grad` is what it was: left there, a gradient would count again in the next step of
     an optimiser that has the parameters of several models.
@@ -91,6 +107,12 @@ def _step_of_torch(
             raise RunError(NotAModel(what, "one of others", way))
         found = tensors(grads.tree) if isinstance(grads, Grads) else [grads[n] for n in names]
         pairs += zip(params, found, strict=True)
+    uninterrupted(_take_step, pairs, optimizer)
+
+
+def _take_step(
+    pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], optimizer: torch.optim.Optimizer
+) -> None:
     before = [(p, p.grad) for p, _ in pairs]
     try:
         for parameter, gradient in pairs:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
+from ...interrupts import uninterrupted
 from ...ir.expr import GlobalVar
 from ...ir.traverse import post_order
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction, RegionFunction
@@ -51,9 +53,11 @@ class Kernels:
     def _instead(self, name: str, code: Callable[..., Any]) -> Callable[..., Any]:
         called = self.called.__getitem__
         if name in self._kernels:
-            return self._backend.kernel(self._kernels[name], self._device, code)
+            kernel = self._kernels[name]
+            return self._backend.kernel(kernel, self._device, _whole(kernel, code))
         if name in self._regions:
-            return self._backend.region(self.region(name), self._device, called, code)
+            region = self.region(name)
+            return self._backend.region(region, self._device, called, _whole(region, code))
         function = ProgramFunction(name, self._launched)
         return self._backend.function(function, self._device, called, code)
 
@@ -76,3 +80,11 @@ class Kernels:
 
     def _identity_of(self, name: str) -> str | None:
         return None if self._identity is None else f"{self._identity} {name}"
+
+
+def _whole(
+    function: KernelFunction | RegionFunction, code: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return host code in which Ctrl-C comes before the first parameter changes or after the
+    last: it calls torch for each."""
+    return partial(uninterrupted, code) if function.overwritten else code

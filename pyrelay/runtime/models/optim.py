@@ -21,11 +21,10 @@ from ...dataclass import dataclass
 from ...diagnostics.catalogue.model import WrongOptimizerState
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.wording import counted
-from ...operators.composite.descent import update_in_place
+from ...operators.composite.descent import descent_steps
 from ...translate.source.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
-from ..border.autograd import unrecorded
 from ..values.structure import tensors
-from .commit import Change, commit, setting
+from .commit import Change, setting
 from .model import Model
 from .records import Part, summed, whole
 
@@ -177,25 +176,20 @@ class Optimizer(annotations.Optimizer, ABC):
     def __relay__(self) -> Recipe:
         return Recipe(self.rule, float(self.lr))
 
-    def update(
+    def step_changes(
         self, model: Model, params: Tensors, grads: Sequence[Part], lr: float | None = None
-    ) -> None:
-        """Take one step, in place; `lr` stands in for the optimiser's own this once. `params` and
-        `grads` are in the model's order. Parameters that require no gradient stay. Of a table,
-        in which the model only looks rows up, the rows whose gradient is not zero take part alone,
-        and those of its moments: the other rows neither decay nor go on moving.
-
-        An interrupt comes before or after the whole step.
+    ) -> list[Change]:
+        """Return the changes that one step is, in place; `lr` stands in for the optimiser's own
+        this once. `params` and `grads` are in the model's order. Parameters that require no
+        gradient stay. Of a table, in which the model only looks rows up, the rows whose gradient is
+        not zero take part alone, and those of its moments: the other rows neither decay nor go on
+        moving. Raises IndexError where a row does not exist.
         """
-        unrecorded(self._step, model, params, grads, self.lr if lr is None else lr)
-
-    def _step(self, model: Model, params: Tensors, grads: Sequence[Part], rate: float) -> None:
-        moments = self.moments(model)
+        moments, rate = self.moments(model), self.lr if lr is None else lr
         moving, rows = _moving(model, params, grads, moments)
         changes = [c for m in moving for c in self.changes(m, rate)]
         changes += [c for each in rows for c in each.changes()]
-        changes.append(setting(moments, "counts", moments.after(params)))
-        commit(changes)
+        return [*changes, setting(moments, "counts", moments.after(params))]
 
     @abstractmethod
     def changes(self, moving: Moving, lr: float) -> list[Change]:
@@ -366,14 +360,11 @@ class Adam(Optimizer):
         ]
 
 
-def descend(params: Tensors, grads: Sequence[Part], lr: float) -> None:
-    """Move parameters against their gradients by one step of plain descent, in place; those that
-    require no gradient stay.
-
-    An interrupt comes before or after the whole update.
-    """
+def descent(params: Tensors, grads: Sequence[Part], lr: float) -> list[Change]:
+    """Return the changes that one step of plain descent is, in place; parameters that require no
+    gradient stay. Raises IndexError where a row does not exist."""
     moving = [(p, g) for p, g in zip(params, grads, strict=True) if p.requires_grad]
-    update_in_place(torch, [p for p, _ in moving], [g for _, g in moving], lr)
+    return descent_steps(torch, [p for p, _ in moving], [g for _, g in moving], lr)
 
 
 def optimizer_of(recipe: Recipe) -> Optimizer:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
 from tests.interrupts import each_interrupt, each_signal
 
 N = Dim("N")
@@ -156,20 +156,46 @@ def new(make: Any, count: int = 1) -> Any:
     return (*MODELS[:count], make())
 
 
+def by_program(
+    make: Any, run: Callable[[Any, int], object], steps: int, count: int = 1
+) -> list[list[State]]:
+    """Return the states of each model after no step, after one, and so on, of a program itself:
+    Adam makes large steps of what another one rounds."""
+    found: list[list[State]] = [[] for _ in range(count)]
+    for taken in range(steps + 1):
+        given = new(make, count)
+        run(given, taken)
+        for states, model in zip(found, given[:count], strict=True):
+            states.append(state(model, given[-1]))
+    return found
+
+
 @pytest.mark.parametrize("name", ["nesterov", "adam"])
 def test_a_program_leaves_the_last_whole_update(name: str) -> None:
     make = MAKERS[name]
-    known = [state(*new(make))]
-    for steps in (1, 2):  # by the program itself: Adam makes large steps of what is rounded
-        given = new(make)
-        CALLS["fit"](*given, X, steps)
-        known.append(state(*given))
+    (known,) = by_program(make, lambda given, steps: CALLS["fit"](*given, X, steps), 2)
     found = [
         which(state(model, optimizer), known)
         for model, optimizer in each_interrupt(
             lambda: new(make), lambda g: CALLS["fit"](*g, X, 2), every=2
         )
     ]
+    assert set(found) == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("lowering", "every"), [("evaluator", 701), ("torch", 11), ("torch-regions", 11)]
+)
+def test_each_way_to_run_a_program_leaves_the_last_whole_update(lowering: Any, every: int) -> None:
+    make = MAKERS["adam"]
+    with options(lowering=lowering):
+        (known,) = by_program(make, lambda given, steps: CALLS["fit"](*given, X, steps), 2)
+        found = [
+            which(state(model, optimizer), known)
+            for model, optimizer in each_interrupt(
+                lambda: new(make), lambda g: CALLS["fit"](*g, X, 2), every=every
+            )
+        ]
     assert set(found) == {0, 1, 2}
 
 
@@ -216,23 +242,21 @@ def test_a_program_that_moves_rows_of_a_table_leaves_the_last_whole_update() -> 
 
     known: list[State] = []
     for steps in range(3):
-        given = begun()
-        fit_table(*given, ids, steps)
-        known.append(state(*given))
+        own, optimizer = begun()
+        fit_table(own, optimizer, ids, steps)
+        known.append(state(own, optimizer))
     found = [
         which(state(*given), known)
-        for given in each_interrupt(begun, lambda g: fit_table(*g, ids, 2))
+        for given in each_interrupt(begun, lambda g: fit_table(g[0], g[1], ids, 2))
     ]
     assert set(found) == {0, 1, 2}
 
 
 def test_a_program_with_two_models_leaves_both_after_whole_updates() -> None:
     make = MAKERS["adam"]
-    known = wholes(make, 2)
-
-    CALLS["two"](*new(make, 2), X, 1)
+    first, second = by_program(make, lambda g, steps: CALLS["two"](*g, X, steps), 2, count=2)
     found = [
-        (which(state(one, optimizer), known), which(state(two, optimizer), known))
+        (which(state(one, optimizer), first), which(state(two, optimizer), second))
         for one, two, optimizer in each_interrupt(
             lambda: new(make, 2), lambda g: CALLS["two"](*g, X, 2), every=5
         )
@@ -242,12 +266,11 @@ def test_a_program_with_two_models_leaves_both_after_whole_updates() -> None:
 
 def test_a_stream_that_is_interrupted_leaves_the_last_whole_update() -> None:
     make = MAKERS["adam"]
-    known = wholes(make, 3)
 
-    def batches() -> Iterable[torch.Tensor]:
-        yield from (X, X, X)
+    def batches(count: int = 3) -> Iterable[torch.Tensor]:
+        yield from [X] * count
 
-    CALLS["stream"](*new(make), batches())
+    (known,) = by_program(make, lambda g, steps: CALLS["stream"](*g, batches(steps)), 3)
     found = [
         which(state(model, optimizer), known)
         for model, optimizer in each_interrupt(

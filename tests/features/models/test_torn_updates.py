@@ -100,3 +100,89 @@ def test_an_update_with_a_row_that_does_not_exist_moves_nothing(name: str, lower
             assert all(map(torch.equal, before, state()))
         step(*given, GOOD, GOOD)
         assert not any(map(torch.equal, before, state()))
+
+
+@relay_model
+def weighted(ids: Tensor[Int, (5,)], factors: Tensor[Float, (6,)]) -> Float:
+    first = relay.param((3,))
+    weight = relay.param((5,))
+    last = relay.param((4,))
+    return (first**2).sum() + (weight * factors[ids]).sum() + (last**2).sum()
+
+
+@relay
+def weighted_loss(ids: Tensor[Int, (5,)], factors: Tensor[Float, (6,)]) -> Float:
+    return weighted(ids, factors)
+
+
+@relay
+def descend_by_factors(
+    model: Model[weighted], ids: Tensor[Int, (5,)], factors: Tensor[Float, (6,)]
+) -> Float:
+    relay.update_model_params(model, relay.grad(model, weighted_loss, (ids, factors)), lr=0.1)
+    return 0.0
+
+
+@relay
+def optimise_by_factors(
+    model: Model[weighted],
+    opt: Optimizer,
+    ids: Tensor[Int, (5,)],
+    factors: Tensor[Float, (6,)],
+) -> Float:
+    grads = relay.grad(model, weighted_loss, (ids, factors))
+    relay.update_model_params(model, grads, optimizer=opt)
+    return 0.0
+
+
+FACTORS: Final = torch.arange(6.0)
+EXISTING, MISSING = torch.arange(5), torch.tensor([0, 1, 2, 3, 9])
+each_lowering = pytest.mark.parametrize("lowering", ["torch", "torch-regions", "c", "auto"])
+
+
+@pytest.mark.parametrize("make", [None, adam], ids=["descent", "adam"])
+@each_lowering
+def test_an_update_that_reads_where_nothing_is_moves_nothing(lowering: Any, make: Any) -> None:
+    model = relay.create_model(weighted, seed=0)
+    opt = None if make is None else make()
+
+    def step(ids: torch.Tensor) -> None:
+        if opt is None:
+            descend_by_factors(model, ids, FACTORS)
+        else:
+            optimise_by_factors(model, opt, ids, FACTORS)
+
+    def state() -> list[torch.Tensor]:
+        moments = [] if opt is None else opt.state_dict(model)["moments"]
+        kept = [*model.parameters(), *(t for tree in moments for t in tree.values())]
+        return [t.detach().clone() for t in kept]
+
+    with options(lowering=lowering):
+        step(EXISTING)
+        before = state()
+        with pytest.raises(RunError, match="out of range"):
+            step(MISSING)
+        assert all(map(torch.equal, before, state()))
+
+
+@relay
+def descend_then_read(
+    model: Model[weighted],
+    ids: Tensor[Int, (5,)],
+    others: Tensor[Int, (5,)],
+    factors: Tensor[Float, (6,)],
+) -> Float:
+    relay.update_model_params(model, relay.grad(model, weighted_loss, (ids, factors)), lr=0.1)
+    return model(others, factors)
+
+
+@each_lowering
+def test_an_update_before_an_error_is_made_once(lowering: Any) -> None:
+    one, two = (relay.create_model(weighted, seed=0) for _ in range(2))
+    with options(lowering=lowering):
+        descend_then_read(one, EXISTING, EXISTING, FACTORS)
+        with pytest.raises(RunError, match="out of range"):
+            descend_then_read(one, EXISTING, MISSING, FACTORS)
+        for _ in range(2):
+            descend_by_factors(two, EXISTING, FACTORS)
+    torch.testing.assert_close([*one.parameters()], [*two.parameters()])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from pyrelay.ir.declaration.lowering import Contraction, Elementwise, Pointwise, inside
 from pyrelay.ir.dims import Dim, product
@@ -30,8 +30,9 @@ from pyrelay.operators.composite.table_rows import add_rows, store_rows
 
 
 def checked(group: Group) -> Group:
-    """Return a group that fusion made, which is what its function is recognised as."""
-    found = group_of(group.function)
+    """Return a group that fusion made, which is what its function is recognised as. Whether it may
+    fail follows from the program around it."""
+    found = replace(group_of(group.function), may_fail=group.may_fail)
     for field in fields(group):
         carried, wanted = getattr(group, field.name), getattr(found, field.name)
         assert carried == wanted, (field.name, carried, wanted)
