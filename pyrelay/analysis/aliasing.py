@@ -134,10 +134,8 @@ class RefAliasing:
                 self._cell(value, target)
             case Call(Op() as op, args):
                 self._operator(op, args, target)
-            case Call(GlobalVar(name), args):
+            case Call(GlobalVar(name), args) if not self._may_write(value, name):
                 self._function(self._sharing[name], args, target)
-                if self._effects.of(value) & Effect.STATE and self._may_write(name):
-                    self._writes.setdefault(None, []).append(self._now)
             case Call():
                 self._lose_all(children(value))
                 if self._effects.of(value) & Effect.STATE:
@@ -151,8 +149,11 @@ class RefAliasing:
             case _:
                 self._lose_all(children(value))
 
-    def _may_write(self, name: str) -> bool:
-        """Return whether a global function, which reads or writes state, may write it."""
+    def _may_write(self, call: Call, name: str) -> bool:
+        """Return whether a call of a global function may write a cell: then it might read an
+        argument after that, which shares storage with what was there."""
+        if not self._effects.of(call) & Effect.STATE:
+            return False
         functions = self._module.functions
         return any(_writes_state(functions[n]) for n in reachable(functions, [name]))
 

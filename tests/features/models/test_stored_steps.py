@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Model, Optimizer, Params, Tensor, options, relay
+from pyrelay import Dim, Float, Int, Model, Optimizer, Params, Tensor, options, relay, relay_model
 from tests.features.models.training import (
     OPTIMIZERS,
     X,
@@ -102,3 +102,36 @@ def test_a_parameter_that_was_frozen_for_a_while_counts_its_own_steps() -> None:
         train(model, optimizer, X, Y, 3)
     state = optimizer.state_dict(model)
     assert (state["step"], state["late"]) == (5, {"linear_1.weight": 2})
+
+
+@relay_model
+def row(i: Int) -> Tensor[Float, (4,)]:
+    return relay.param((5_000, 4))[i]
+
+
+@relay
+def row_loss(i: Int) -> Float:
+    return (row(i) ** 2).sum()
+
+
+@relay
+def descended(model: Model[row], old: Tensor[Float, (4,)], i: Int, n: Int) -> Float:
+    if n == 0:
+        return (old * old).sum()
+    relay.update_model_params(model, relay.grad(model, row_loss, (i,)), lr=0.1)
+    return descended(model, old, i, n - 1) + old.sum()
+
+
+@relay
+def looking_back(model: Model[row], i: Int, n: Int) -> Float:
+    return descended(model, model(i), i, n)
+
+
+@pytest.mark.parametrize("lowering", ["c", "torch", "torch-regions"])
+def test_a_function_that_updates_reads_the_old_row_that_it_is_passed(lowering: str) -> None:
+    model = relay.create_model(row, seed=0)
+    (table,) = model.parameters()
+    old = table[3].detach().clone()
+    with options(lowering=lowering):
+        found = looking_back(model, 3, 3)
+    torch.testing.assert_close(found, 3 * old.sum() + (old * old).sum())
