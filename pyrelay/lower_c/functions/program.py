@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Final, final
 
 from ...analysis.components import components
@@ -13,6 +14,7 @@ from ...kernels.function_plan import CallSite, FunctionPlan, Planned
 from ...kernels.groups import Group
 from ..candidates import graph_of
 from .c_types import CTypes, NotInC, is_tensor
+from .dying import Dying, find_dying
 from .escapes import Escapes
 from .identifiers import Names
 from .kernels import Kernels
@@ -50,6 +52,18 @@ class CProgram:
     def sites(self) -> tuple[Call, ...]:
         """The calls that may fail, in the order of their numbers."""
         return tuple(self._sites)
+
+    @cached_property
+    def dying(self) -> Mapping[Planned, Dying]:
+        """The rows that die as loops walk over them, by these loops and those that make the
+        rows."""
+        return find_dying(self.plan, self.is_kernel)
+
+    @cached_property
+    def read_by_rows(self) -> frozenset[Var]:
+        """The tensors in the room of whose rows loops make others."""
+        found = (d.ahead for d in self.dying.values())
+        return frozenset(ahead.made for ahead in found if ahead is not None)
 
     def site(self, call: Call) -> int:
         """Return the number of a call that may fail, from 1."""

@@ -66,6 +66,8 @@ class RoomWriter:
         self._shown: tuple[str, int] | None = None
         self.room = "relay_room"
         """The allocator of the tensors that are written now."""
+        self.row: str | None = None
+        """The bytes of a row of what is written now, if a loop makes rows in the room of these."""
         self._columns: Columns | None = None
         """Those of the loop that is written now, where what is written is done in each round."""
         self._results: Final[dict[Call, list[str]]] = {}
@@ -120,6 +122,8 @@ class RoomWriter:
     def room_for(self, name: str, count: str) -> str:
         """Return the expression that makes room for so many bytes: the next row of a column, where
         each round of a loop makes one for data."""
+        if self.row is not None:
+            return f"relay_ahead(s, {count}, {self.row})"
         if self._columns is None or self.room != "relay_heap" or not self._is_known(count):
             return f"{self.room}(s, {count})"
         column = Column(self.fresh("rows"), count)
@@ -232,6 +236,8 @@ class RoomWriter:
         if not self._is_on_the_way():
             return
         for ended in self._lifetimes.ended(binding):
+            if ended in self.program.read_by_rows:
+                continue
             ty = type_of(ended)
             assert isinstance(ty, TensorType)
             self.line(f"relay_drop(s, {self._values[ended]}, {tensor_bytes(ty, self.size)});")

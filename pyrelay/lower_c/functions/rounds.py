@@ -131,6 +131,13 @@ class Columns:
     rounds: Rounds
     columns: dict[str, Column] = field(default_factory=dict[str, Column])
     """By the name of the value."""
+    side_by_side: Sequence[str] = ()
+    """The values whose rows of one round lie side by side, as they die together (`dying.py`)."""
+    ahead: tuple[str, str] | None = None
+    """A tensor that the loop reads row by row, in whose room these rows may be made, and the bytes
+    of a row of it."""
+    dying: int | None = None
+    """A field of the nodes that the loop walks over, the first of those that die."""
 
     def lead_with(self, value: str, param: str) -> None:
         """Let the first value of a parameter lie before the rows that follow it as its values."""
@@ -142,20 +149,74 @@ class Columns:
         self, types: CTypes, atom: Callable[[Expr], str], fresh: Callable[[str], str]
     ) -> list[str]:
         """Return the lines that find room for the columns before the loop."""
-        if not self.columns:
-            return []
         count, at = fresh("rounds"), fresh("columns")
         lines = self._counted(count, types, atom, fresh)
-        each = self.columns.values()
-        total = " + ".join(f"relay_column({count}, {c.bytes}, {_leads(c)})" for c in each)
-        lines.append(f"char *{at} = relay_columns(s, {total});")
+        together = [self.columns[n] for n in self.side_by_side if n in self.columns]
+        together = [c for c in together if c.first is None]
+        each = [c for c in self.columns.values() if c not in together]
+        sizes = {c.name: f"relay_column({count}, {c.bytes}, {_leads(c)})" for c in each}
+        left = None
+        if self.dying is not None:
+            left = next((c for c in each if c.first is None), None)
+        if left is not None:
+            lines += self._left(left, count, types, atom, fresh)
+            sizes[left.name] = f"({left.name}.at ? 0 : {sizes[left.name]})"
+        step, first = fresh("step"), fresh("first")
+        if together:
+            tensor, row = self.ahead or ("0", "0")
+            whole = " + ".join(c.bytes for c in together)
+            lines.append(f"char *{first} = relay_behind(s, {tensor}, {row}, {whole});")
+            lines.append(f"const int64_t {step} = {first} ? {row} : {whole};")
+            sizes[step] = f"({first} ? 0 : relay_column({count}, {step}, 1))"
+        lines.append(f"char *{at} = relay_columns(s, {' + '.join(sizes.values())});")
+        if together:
+            lines.append(f"if (!{first}) {first} = relay_next(&{at}, {count}, {step});")
+            lines += self._together(together, first, count, step)
         order = -1 if isinstance(self.rounds.way, Walking) else 1
         for c in each:
-            given = f"&{at}, {count}, {c.bytes}, {_leads(c)}, {order}"
-            lines.append(f"relay_rows {c.name} = relay_rows_of({given});")
+            made = f"relay_rows_of(&{at}, {count}, {c.bytes}, {_leads(c)}, {order})"
+            if c is left:
+                lines.append(f"if (!{c.name}.at) {c.name} = {made};")
+                continue
+            lines.append(f"relay_rows {c.name} = {made};")
             if c.first is not None:
                 lines.append(f"{c.first} = relay_leading(&{c.name}, {c.first});")
         return lines
+
+    def _together(self, columns: Sequence[Column], at: str, count: str, step: str) -> list[str]:
+        """Return the lines that find the rows which lie side by side."""
+        lines: list[str] = []
+        before = "0"
+        for c in columns:
+            part = f"{at} ? (relay_rows){{{at} + {before}, {count}, {step}}} : (relay_rows){{0}}"
+            lines.append(f"relay_rows {c.name} = {part};")
+            before += f" + {c.bytes}"
+        return [*lines, f"relay_dying(s, {at}, {count}, {step});"]
+
+    def _left(
+        self,
+        column: Column,
+        count: str,
+        types: CTypes,
+        atom: Callable[[Expr], str],
+        fresh: Callable[[str], str],
+    ) -> list[str]:
+        """Return the lines that find rows in the room of those that the walk leaves behind."""
+        way, node, row, is_left = self.rounds.way, fresh("node"), fresh("row"), fresh("is_left")
+        assert isinstance(way, Walking)
+        assert self.dying is not None
+        ty = type_of(way.at)
+        assert isinstance(ty, AdtType)
+        shape = types.shape(ty, way.constructor)
+        head = f"{shape.struct} *{node} = {atom(way.at)}; {node}->tag == {shape.tag};"
+        step = f"{node} = {node}->{shape.fields[way.field][0]}, {row} -= s->dying_bytes"
+        member = f"(char *){node}->{shape.fields[self.dying][0]}"
+        return [
+            f"char *{row} = s->dying;",
+            f"bool {is_left} = {row} && {column.bytes} <= s->dying_bytes;",
+            f"for ({head} {step}) {is_left} = {is_left} && {member} == {row};",
+            f"relay_rows {column.name} = relay_rows_left(s, {is_left}, {count}, {column.bytes});",
+        ]
 
     def _counted(
         self, count: str, types: CTypes, atom: Callable[[Expr], str], fresh: Callable[[str], str]
@@ -203,6 +264,37 @@ static inline relay_rows relay_rows_of(
     return (relay_rows){order < 0 ? first + (rounds - 1) * bytes : first, rounds, order * bytes};
 }
 
+/* Returns the first row of a column, and goes on behind the one after the last. */
+static inline __attribute__((unused))
+char *relay_next(char **at, int64_t rounds, int64_t bytes) {
+    char *found = *at;
+    if (found) *at += relay_column(rounds, bytes, 1);
+    return found;
+}
+
+/* Returns the row before the first one of a tensor that has room for it, if others fit there. */
+static inline __attribute__((unused))
+char *relay_behind(relay_state *s, void *tensor, int64_t row, int64_t bytes) {
+    bool has_room = tensor && tensor == s->ahead && bytes <= row;
+    s->ahead = 0;
+    return has_room ? (char *)tensor - row : 0;
+}
+
+/* Notes the rows of several columns that lie side by side, with room for one more behind them. */
+static inline __attribute__((unused))
+void relay_dying(relay_state *s, char *at, int64_t rounds, int64_t bytes) {
+    s->dying = at && rounds > 0 ? at + (rounds - 1) * bytes : 0;
+    s->dying_bytes = bytes;
+}
+
+/* Returns rows that end where the dying ones do: each lies behind the one whose round is next. */
+static inline __attribute__((unused))
+relay_rows relay_rows_left(relay_state *s, bool is_left, int64_t rounds, int64_t bytes) {
+    char *end = s->dying + 2 * s->dying_bytes;
+    s->dying = 0;
+    return is_left ? (relay_rows){end - bytes, rounds, -bytes} : (relay_rows){0};
+}
+
 static inline void *relay_row(relay_state *s, relay_rows *rows, int64_t bytes) {
     if (rows->left <= 0) return relay_heap(s, bytes);
     char *found = rows->at;
@@ -214,5 +306,16 @@ static inline void *relay_row(relay_state *s, relay_rows *rows, int64_t bytes) {
 /* Copies the first value of what a loop carries before those that follow it. */
 static inline __attribute__((unused)) void *relay_leading(relay_rows *rows, void *value) {
     return rows->at ? memcpy(rows->at - rows->step, value, rows->step) : value;
+}
+"""
+
+AHEAD: Final = r"""
+/* Returns room for a tensor, with that of a row before it. */
+static inline __attribute__((unused))
+void *relay_ahead(relay_state *s, int64_t bytes, int64_t row) {
+    int64_t before = (row + RELAY_LINE - 1) & ~(int64_t)(RELAY_LINE - 1);
+    s->ahead = 0;
+    if (bytes <= 0 || !relay_has_heap(s, 2 * (size_t)(bytes + before))) return relay_room(s, bytes);
+    return s->ahead = (char *)relay_heap(s, bytes + before) + before;
 }
 """

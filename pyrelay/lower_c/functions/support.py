@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from .collected import SWEEPING
-from .rounds import COLUMNS
+from .rounds import AHEAD, COLUMNS
 
 SUPPORT: Final = r"""
 #include <math.h>
@@ -60,6 +60,9 @@ typedef struct relay_state {
     relay_chunk *heap;      /* the memory of data and of what it holds, which only grows */
     relay_chunk *lent;      /* parts of it that nobody needs any more */
     size_t heap_bytes, small_bytes;
+    char *dying;            /* the last of rows that a walk over them leaves behind, or NULL */
+    int64_t dying_bytes;    /* those of each; as many are free behind the last one */
+    char *ahead;            /* a tensor with room for a row before it, or NULL */
 #ifdef RELAY_KERNELS
     relay_run run;
 #endif
@@ -473,6 +476,7 @@ static inline float relay_remainder_f32(float a, float b) {
     "RELAY_MAXIMUM": """
 #define RELAY_MAXIMUM(a, b) ((a) != (a) || (a) > (b) ? (a) : (b))
 """,
+    "relay_ahead": AHEAD,
     "relay_columns": COLUMNS,
     "relay_sweep": SWEEPING,
 }

@@ -39,6 +39,7 @@ from ...ir.traverse import Steps, run
 from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type
 from ...kernels.function_plan import Planned
 from .c_types import NotInC, declared, is_tensor, leaves_of, number_dtype, result_of
+from .dying import row_type
 from .expressions import ExpressionWriter
 from .numbers import literal
 from .program import CProgram
@@ -136,7 +137,19 @@ class BodyWriter(ExpressionWriter):
 
     def _column_lines(self) -> list[str]:
         columns = self._columns
-        return [] if columns is None else columns.lines(self.program.types, self._atom, self.fresh)
+        if columns is None or not columns.columns:
+            return []
+        dying = self.program.dying.get(columns.loop)
+        if dying is not None and dying.walker is columns.loop:
+            columns.dying = dying.fields[0]
+        elif dying is not None:
+            saved = (dying.node.args[field] for field in dying.fields)
+            made = [self._named.get(v) for v in saved if isinstance(v, Var)]
+            columns.side_by_side = [names[0] for names in made if names]
+            if dying.ahead is not None:
+                row = tensor_bytes(row_type(dying.ahead.param), self.size)
+                columns.ahead = self._values[dying.ahead.param], row
+        return columns.lines(self.program.types, self._atom, self.fresh)
 
     def _unchanged(self) -> Iterator[str]:
         """Yield the names of the parameters that all jumps to the beginning leave as they are."""
@@ -215,8 +228,11 @@ class BodyWriter(ExpressionWriter):
         if columns is not None and var not in columns.rounds.bound:
             self._columns = None
         mark = self._marked(value)
+        is_ahead = var in self.program.read_by_rows
+        self.row = tensor_bytes(row_type(var), self.size) if is_ahead else None
         with self._making(escapes=escapes):
             text = self._simple(value, var.name)
+        self.row = None
         self._columns = columns
         self._name_made(var, value)
         if text is not None and type_of(var) != UNIT:
