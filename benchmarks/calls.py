@@ -57,10 +57,14 @@ class Case:
     records: bool = True
 
 
-@relay_model
-def layer(x: Tensor[Float, (SIZE, SIZE)]) -> Tensor[Float, (SIZE, SIZE)]:
-    """Return a linear layer."""
-    return relay.linear(x, out_features=SIZE)
+def new_layer() -> Any:
+    """Return the definition of a linear layer, of which nothing has been built."""
+
+    @relay_model
+    def layer(x: Tensor[Float, (SIZE, SIZE)]) -> Tensor[Float, (SIZE, SIZE)]:
+        return relay.linear(x, out_features=SIZE)
+
+    return layer
 
 
 def arguments() -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,7 +75,9 @@ def arguments() -> tuple[torch.Tensor, torch.Tensor]:
 
 def weights() -> list[torch.Tensor]:
     """Return the parameters of the layer for torch."""
-    return [p.detach().clone().requires_grad_() for p in relay.create_model(layer).parameters()]
+    return [
+        p.detach().clone().requires_grad_() for p in relay.create_model(new_layer()).parameters()
+    ]
 
 
 def pure() -> Call:
@@ -108,7 +114,7 @@ def eager_on_data() -> Call:
 
 def inference() -> Call:
     """Return the call of a model."""
-    return partial(relay.create_model(layer), arguments()[0])
+    return partial(relay.create_model(new_layer()), arguments()[0])
 
 
 def eager_inference() -> Call:
@@ -121,6 +127,7 @@ def eager_inference() -> Call:
 
 def in_script() -> Call:
     """Return a step of training that a script makes."""
+    layer = new_layer()
 
     @relay
     def loss(x: Tensor[Float, (SIZE, SIZE)], y: Tensor[Float, (SIZE, SIZE)]) -> Float:
@@ -138,6 +145,10 @@ def in_script() -> Call:
 
 def in_program() -> Call:
     """Return a step of training as a function."""
+
+    @relay_model
+    def layer(x: Tensor[Float, (SIZE, SIZE)]) -> Tensor[Float, (SIZE, SIZE)]:
+        return relay.linear(x, out_features=SIZE)
 
     @relay
     def loss(x: Tensor[Float, (SIZE, SIZE)], y: Tensor[Float, (SIZE, SIZE)]) -> Float:
@@ -171,7 +182,7 @@ def eager_step() -> Call:
 
 def joined_model() -> Call:
     """Return a model in a loop of torch: forward and backward."""
-    return _differentiated(relay.create_model(layer))
+    return _differentiated(relay.create_model(new_layer()))
 
 
 def eager_joined_model() -> Call:

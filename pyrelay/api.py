@@ -40,7 +40,7 @@ from .runtime.calls.specialised import Specialised
 from .runtime.calls.specialised import specialise as specialised
 from .runtime.calls.specialised_of_models import SpecialisedOfModels
 from .runtime.calls.updates import update
-from .runtime.models.bound import PureFunction, place_of, runner_of
+from .runtime.models.bound import PureFunction, Request, place_of, request, runner_of
 from .runtime.models.create import create
 from .runtime.models.model import Model
 from .runtime.models.optim import Optimizer
@@ -73,7 +73,7 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit:
     that is neither is the only argument; implicit values are passed by name. Raises CheckError.
     """
     if _is_models(f, Rule.GRAD, rest):
-        return _of_models(Rule.GRAD, f, rest, implicit, has_aux=has_aux)
+        return _of_models(_GRAD, f, rest, implicit, has_aux=has_aux)
     _expect_no_values(Rule.GRAD, implicit)
     return _derived(Rule.GRAD, f, names_of(Rule.GRAD, rest, wrt), has_aux=has_aux)
 
@@ -83,7 +83,7 @@ def value_and_grad(
 ) -> Any:
     """Return the value together with the gradient: `(value, gradient)`. Else as `grad`."""
     if _is_models(f, Rule.VALUE_AND_GRAD, rest):
-        return _of_models(Rule.VALUE_AND_GRAD, f, rest, implicit, has_aux=has_aux)
+        return _of_models(_VALUE_AND_GRAD, f, rest, implicit, has_aux=has_aux)
     _expect_no_values(Rule.VALUE_AND_GRAD, implicit)
     return _derived(
         Rule.VALUE_AND_GRAD, f, names_of(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux
@@ -117,7 +117,7 @@ def jvp(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit: 
     CheckError.
     """
     if _is_models(f, Rule.JVP, rest):
-        return _of_models(Rule.JVP, f, rest, implicit, has_aux=has_aux)
+        return _of_models(_JVP, f, rest, implicit, has_aux=has_aux)
     _expect_no_values(Rule.JVP, implicit)
     return _derived(Rule.JVP, f, names_of(Rule.JVP, rest, wrt), has_aux=has_aux)
 
@@ -157,7 +157,7 @@ def hvp(f: Any, *rest: Any, wrt: Wrt = None, **implicit: Any) -> Any:
     with `v` a mapping like gradients; for several models in a tuple, a tuple. Raises CheckError.
     """
     if _is_models(f, Rule.HVP, rest):
-        return _of_models(Rule.HVP, f, rest, implicit, has_aux=False)
+        return _of_models(_HVP, f, rest, implicit, has_aux=False)
     _expect_no_values(Rule.HVP, implicit)
     return _derived(Rule.HVP, f, names_of(Rule.HVP, rest, wrt), has_aux=False)
 
@@ -237,14 +237,14 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
 def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
     """Return whether a transform is asked for in parameters of models. Raises RunError where a
     definition stands for one."""
+    if isinstance(f, Model):
+        return True
     if isinstance(f, export.Exported):
         what, way = f"relay.{rule.value} takes a model", "differentiate the model it was made of"
         raise RunError(NotAModel(what, "an exported one, whose weights are fixed", way))
     if isinstance(f, RelayModel) and rest and not isinstance(rest[0], str | tuple):
         expect_model(f, f"relay.{rule.value}")
-    return isinstance(f, Model) or (
-        isinstance(f, tuple | list) and bool(f) and all(isinstance(m, Model) for m in f)
-    )
+    return isinstance(f, tuple | list) and bool(f) and all(isinstance(m, Model) for m in f)
 
 
 def _expect_no_values(rule: Rule, implicit: Mapping[str, Any]) -> None:
@@ -253,30 +253,49 @@ def _expect_no_values(rule: Rule, implicit: Mapping[str, Any]) -> None:
         raise TypeError(f"{rule.value}() got an unexpected keyword argument {name!r}")
 
 
+def _requests(rule: Rule) -> Mapping[tuple[bool, bool], Request]:
+    """Return the requests for a transform: in one model alone or not, and with `has_aux` or not."""
+    flags = (False, True)
+    return {(s, a): request(rule, Differentiation(None, s, a)) for s in flags for a in flags}
+
+
+_GRAD = _requests(Rule.GRAD)
+_VALUE_AND_GRAD = _requests(Rule.VALUE_AND_GRAD)
+_JVP = _requests(Rule.JVP)
+_HVP = _requests(Rule.HVP)
+
+
 def _of_models(
-    rule: Rule, models: Models, rest: tuple[Any, ...], implicit: Mapping[str, Any], *, has_aux: bool
+    requests: Mapping[tuple[bool, bool], Request],
+    models: Models,
+    rest: Sequence[Any],
+    implicit: Mapping[str, Any],
+    *,
+    has_aux: bool,
 ) -> Any:
-    if len(rest) not in ((3,) if rule.takes_tangents else (1, 2)):
-        name, more, v = f"relay.{rule.value}", " and its arguments", ""
-        if rule.takes_tangents:
+    is_single = isinstance(models, Model)
+    wanted = requests[is_single, bool(has_aux)]
+    takes_tangents = wanted.rule.takes_tangents
+    if len(rest) not in ((3,) if takes_tangents else (1, 2)):
+        name, more, v = _named(wanted), " and its arguments", ""
+        if takes_tangents:
             more, v = ", its arguments and a direction", ", v"
         what = f"{name} takes a model, a function{more}"
         way = f"{name}(model, loss, (x, y){v})"
         raise RunError(NotAModel(what, f"{len(rest) + 1} arguments", way))
-    function = rest[0]
-    args = rest[1] if len(rest) > 1 else ()
     several = (models,) if isinstance(models, Model) else tuple(models)
-    along: Sequence[Any] = rest[2:]
-    if along and not isinstance(models, Model):
-        (along,) = along  # a tuple, of one for each
-    return runner_of(function, f"relay.{rule.value}").of_models(
-        rule,
-        several,
-        args,
-        Differentiation(single=isinstance(models, Model), has_aux=has_aux),
-        implicit=implicit,
-        tangents=directions_of(several, along, f"relay.{rule.value}") if along else (),
+    args = rest[1] if len(rest) > 1 else ()
+    runner = getattr(rest[0], "runner", None) or runner_of(rest[0], _named(wanted))
+    if not takes_tangents:
+        return runner.of_models(wanted, several, args, implicit)
+    along = rest[2:] if is_single else rest[2]  # a tuple, of one for each
+    return runner.of_models(
+        wanted, several, args, implicit, directions_of(several, along, _named(wanted))
     )
+
+
+def _named(wanted: Request) -> str:
+    return f"relay.{wanted.rule.value}"
 
 
 def create_model(

@@ -325,6 +325,9 @@ def _environment() -> Options:
 
 
 _override: Final[ContextVar[Options | None]] = ContextVar("pyrelay_options", default=None)
+overriding: Final[Callable[[], Options | None]] = _override.get
+"""Returns the options of the innermost block that overrides some; None outside of such blocks.
+What is `current()` changes with it alone."""
 _levelled: Final[list[str]] = []
 """The loggers whose level was set here, to be unset before the next setting."""
 

@@ -43,6 +43,17 @@ class RunsWhole(Protocol):
         ...
 
 
+@runtime_checkable
+class RunsSettled(Protocol):
+    """A `Run` that looks at its operands in each call: at their classes, shapes and strides."""
+
+    def settled(self, args: Sequence[Any]) -> Run | None:
+        """Return the callable for operands of which these are the same as of `args`, which looks at
+        none, and calls nothing that torch could record or transform. None as long as there is
+        none."""
+        ...
+
+
 class Device(Protocol):
     """A device, as torch names it."""
 

@@ -1,8 +1,11 @@
-"""The Python function of a region at certain shapes: guards, addresses, calls of C and of torch.
+"""The Python functions of a region at certain shapes: guards; addresses, calls of C and of torch.
 
 def call(v0, v1):
-    if not (v0.__class__ in plain_classes and v0.shape == s0 and v0.is_contiguous() and ...):
-        return other(v0, v1)
+    if v0.__class__ in plain_classes and v0.shape == s0 and v0.is_contiguous() and ...:
+        return run(v0, v1)
+    return other(v0, v1)
+
+def run(v0, v1):
     frame = frames.pop() if frames else new()
     at = frame.at
     at[1] = v0.data_ptr()
@@ -20,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, final
 
-from torch.autograd.graph import increment_version
+import torch
 
+from ...dataclass import dataclass
 from ...ir.types import SizeType, TensorType, is_float
 from ...kernels.operands import contiguous_strides, do_overlap, is_number, spans_of
 from ...kernels.tape import (
@@ -37,10 +41,24 @@ from ...kernels.tape import (
     used_by,
 )
 from ..regions import Piece
-from .frames import PLAIN_CLASSES, RegionFrame, arena_of, maker_of
+from .frames import LARGEST_OWN, PLAIN_CLASSES, RegionFrame, arena_of, maker_of
 from .prepare import Prepared
 
 Callee: TypeAlias = Callable[..., Any]
+
+_torch: Any = torch
+_were_written: Final = _torch._C._increment_version  # noqa: SLF001  `increment_version` takes one tensor too, in four times the time
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShapedCall:
+    """A region at certain shapes: `guarded` looks whether its arguments have them, `run` does not.
+    With `is_alone`, C does all of it, of which torch neither records nor sees anything."""
+
+    guarded: Callee
+    run: Callee
+    is_alone: bool
 
 
 def call_of(
@@ -51,8 +69,8 @@ def call_of(
     plain: Callee,
     other: Callee,
     written: Sequence[int],
-) -> Callee:
-    """Return the function of a region made ready for arguments: `plain` does the same by calls of
+) -> ShapedCall:
+    """Return the functions of a region made ready for arguments: `plain` does the same by calls of
     torch, also where one of the arguments `written` lies where another does; `other` takes
     arguments of other shapes."""
     return _RegionWriter(prepared, tape, callee).function(args, plain, other, written)
@@ -65,6 +83,9 @@ class _RegionWriter:
         self._tape: Final = tape
         self._callee: Final = callee
         self._lines: Final[list[str]] = []
+        self._addresses: Final[dict[int, str]] = {}
+        """The names of the addresses of values that are at hand."""
+        self._is_alone = True
         self._known: Final[dict[str, Any]] = {"plain_classes": PLAIN_CLASSES}
         steps = tape.steps
         pieces = prepared.text.pieces
@@ -83,22 +104,39 @@ class _RegionWriter:
 
     def function(
         self, args: Sequence[Any], plain: Callee, other: Callee, written: Sequence[int]
-    ) -> Callee:
-        """Return the function."""
-        prepared, known = self._prepared, self._known
+    ) -> ShapedCall:
+        """Return the functions."""
+        known = self._known
         names = ", ".join(f"v{n}" for n in range(len(args)))
-        known |= {"plain": plain, "other": other, "arena_of": arena_of}
+        known |= {"plain": torch.no_grad()(plain), "other": other}
+        guards = [g for n, a in enumerate(args) for g in self._guards(n, a)]
+        self._body(args, names, written)
+        lines = [f"def run({names}):", *(f"    {line}" for line in self._lines)]
+        if guards:
+            lines += [
+                f"def call({names}):",
+                f"    if {' and '.join(guards)}:",
+                f"        return run({names})",
+                f"    return other({names})",
+            ]
+        exec(compile("\n".join(lines), "<calls of a region in C>", "exec"), known)
+        return ShapedCall(known["call" if guards else "run"], known["run"], self._is_alone)
+
+    def _body(self, args: Sequence[Any], names: str, written: Sequence[int]) -> None:
+        """Write the function that looks at nothing."""
+        prepared, known = self._prepared, self._known
         frames: list[RegionFrame] = []
         count = len(self._tape.types) + len(prepared.text.scratch)
+        has_own = prepared.arena <= LARGEST_OWN and prepared.offsets.keys().isdisjoint(self._needed)
+        room = prepared.arena if has_own else 0
         known["frames"] = frames
-        known["new"] = lambda: RegionFrame(count, prepared.integers, len(prepared.numbers))
-        guards = [g for n, a in enumerate(args) for g in self._guards(n, a)]
-        if guards:
-            self._line(f"if not ({' and '.join(guards)}):")
-            self._line(f"    return other({names})")
+        known["new"] = lambda: RegionFrame(count, prepared.integers, len(prepared.numbers), room)
         if written:
-            addresses = [f"v{n}.data_ptr()" for n, a in enumerate(args) if not is_number(a)]
-            self._line(f"lying = ({', '.join(addresses)},)")
+            tensors = [n for n, a in enumerate(args) if not is_number(a)]
+            for n in tensors:
+                self._line(f"p{n} = v{n}.data_ptr()")
+            self._addresses.update((n, f"p{n}") for n in tensors)
+            self._line(f"lying = ({', '.join(self._addresses.values())},)")
         self._line("frame = frames.pop() if frames else new()")
         if written:
             known |= {"do_overlap": do_overlap, "spans": spans_of(args, written)}
@@ -107,20 +145,18 @@ class _RegionWriter:
             self._line(f"        return plain({names})")
             self._line("    frame.apart = lying")
         self._line("at = frame.at")
-        if prepared.arena:
+        if prepared.arena and not room:
+            known["arena_of"] = arena_of
             self._line(f"arena = arena_of({prepared.arena})")
             self._line("at[0] = arena.data_ptr()")
         self._steps(names)
         if written:
             # Torch counts its own writes alone; graphs that saved the old values are stale.
-            known["were_written"] = increment_version
+            known["were_written"] = _were_written
             self._line(f"were_written({_tuple(written)})")
         self._line("frames.append(frame)")
         result = self._tape.result
         self._line(f"return {'()' if result is None else f'v{result}'}")
-        text = "\n".join((f"def call({names}):", *(f"    {line}" for line in self._lines)))
-        exec(compile(text, "<calls of a region in C>", "exec"), known)
-        return known["call"]
 
     def _line(self, text: str) -> None:
         self._lines.append(text)
@@ -183,7 +219,8 @@ class _RegionWriter:
                 place, is_float = numbers[value]
                 self._line(f"frame.{'floats' if is_float else 'ints'}[{place}] = v{value}")
             elif self._is_given(value):
-                self._line(f"at[{value + 1}] = v{value}.data_ptr()")
+                address = self._addresses.get(value, f"v{value}.data_ptr()")
+                self._line(f"at[{value + 1}] = {address}")
         for value in made:
             self._made(value)
         name = self._name("piece_", function)
@@ -215,11 +252,13 @@ class _RegionWriter:
             case KernelStep():
                 self._called(step)
             case CallStep(name, operands, result):
+                self._is_alone = False
                 given = ", ".join(f"v{o}" for o in operands)
                 self._line(f"v{result} = {self._name('torch_', self._callee(name))}({given})")
                 self._plainly(result)
             case ViewStep(operand, result):
                 if result in self._needed or result not in self._prepared.text.viewed:
+                    self._is_alone = False
                     shape = self._name("shape_", self._prepared.made[result].shape)
                     self._line(f"v{result} = v{operand}.reshape({shape})")
                     self._plainly(result)
@@ -236,6 +275,7 @@ class _RegionWriter:
 
     def _called(self, step: KernelStep) -> None:
         """Write the call of a kernel that has no C."""
+        self._is_alone = False
         name, operands, results = step.name, step.operands, step.results
         given = ", ".join(f"v{o}" for o in operands)
         call = f"{self._name('kernel_', self._callee(name))}({given})"

@@ -42,6 +42,11 @@ def is_plain(tensor: torch.Tensor) -> bool:
     return tensor.__class__ in PLAIN_CLASSES and not tensor.is_neg()
 
 
+LARGEST_OWN: Final = 1 << 12
+"""An arena of no more bytes belongs to a frame."""
+
+_ALIGNMENT: Final = 64
+
 _MOST_KEPT: Final = 256 << 20
 """An arena of more bytes is given back after the call."""
 
@@ -63,12 +68,16 @@ class _Run(ctypes.Structure):
 @final
 class RegionFrame:
     """The struct of a call: `at` are the addresses of the arena and of values, `floats` and `ints`
-    the numbers among the operands, which share their storage."""
+    the numbers among the operands, which share their storage. It may have an arena of its own."""
 
-    __slots__ = ("_run", "_size", "address", "apart", "at", "floats", "ints")
+    __slots__ = ("_room", "_run", "_size", "address", "apart", "at", "floats", "ints")
 
-    def __init__(self, values: int, integers: Sequence[int], numbers: int) -> None:
+    def __init__(self, values: int, integers: Sequence[int], numbers: int, room: int = 0) -> None:
+        """`room` are the bytes of its arena."""
         self.at: Any = (ctypes.c_void_p * (values + 1))()
+        self._room = ctypes.create_string_buffer(room + _ALIGNMENT) if room else None
+        if self._room is not None:
+            self.at[0] = -(-ctypes.addressof(self._room) // _ALIGNMENT) * _ALIGNMENT
         self.floats: Any = (ctypes.c_double * numbers)()
         self.ints: Any = (ctypes.c_int64 * numbers).from_buffer(self.floats)
         self._size = (ctypes.c_int64 * len(integers))(*integers)

@@ -78,7 +78,8 @@ class RegionCall:
         self._plain: Final = plain
         self._types: Final[tuple[Type, ...]] = tape.types[: tape.params]
         self._built: Final[dict[tuple[Layout, ...], tuple[RegionText, Library] | None]] = {}
-        self._calls: Final[dict[tuple[Any, ...], Callee]] = {}
+        self._calls: Final[dict[tuple[Any, ...], code.ShapedCall | None]] = {}
+        """The functions by the shapes and strides of the arguments; None where torch runs it."""
         self._preparing: Final = threading.RLock()
         self._latest: Callee = self._looked_up if policy is Policy.AT_ONCE else self._first
 
@@ -101,31 +102,41 @@ class RegionCall:
         """Return the result by the function for the shapes of the arguments."""
         if not all(map(is_plain, tensors_in(args))):
             return self._plain(*args)
-        key = key_of(args, self._types)
-        call = self._calls.get(key)
+        call = self._for(args)
         if call is None:
-            if not may_compile():
-                return self._plain(*args)
-            with self._preparing:  # threads that call it at once build it once
-                call = self._calls.get(key) or self._prepared(key, args)
-        if call is self._plain:
-            return call(*args)
-        self._latest = call
-        return call(*args)
+            return self._plain(*args)
+        self._latest = call.guarded
+        return call.run(*args)
 
-    def _prepared(self, key: tuple[Any, ...], args: Sequence[Any]) -> Callee:
+    def settled(self, args: Sequence[Any]) -> Callee | None:
+        """Return the function for arguments of the classes, shapes and strides of these, of which
+        torch need not record anything; None where there is none yet."""
+        call = self._calls.get(key_of(args, self._types))
+        return call.run if call is not None and call.is_alone else None
+
+    def _for(self, args: Sequence[Any]) -> code.ShapedCall | None:
+        key, calls = key_of(args, self._types), self._calls
+        if key not in calls and may_compile():
+            with self._preparing:  # threads that call it at once build it once
+                if key not in calls:
+                    made = self._prepared(args)
+                    if len(calls) >= _MOST_SHAPES:
+                        del calls[next(iter(calls))]
+                    calls[key] = made
+                return calls[key]
+        return calls.get(key)
+
+    def _prepared(self, args: Sequence[Any]) -> code.ShapedCall | None:
         built = prepare.Built(self._name, self._tape, self._kernels, self._built, self._identity)
         prepared = prepare.prepare(built, args)
-        call = self._plain
-        if prepared is not None:
-            ways = (self._callee, self._plain, self._looked_up, self._written)
-            call = code.call_of(prepared, self._tape, args, *ways)
-            if not self._writes_at_once(prepared.text):
-                call = partial(uninterrupted, call)
-        if len(self._calls) >= _MOST_SHAPES:
-            del self._calls[next(iter(self._calls))]
-        self._calls[key] = call
-        return call
+        if prepared is None:
+            return None
+        ways = (self._callee, self._plain, self._looked_up, self._written)
+        call = code.call_of(prepared, self._tape, args, *ways)
+        if self._writes_at_once(prepared.text):
+            return call
+        whole = (partial(uninterrupted, run) for run in (call.guarded, call.run))
+        return code.ShapedCall(*whole, call.is_alone)
 
     def _writes_at_once(self, text: RegionText) -> bool:
         """Return whether one call of C writes to all parameters, which no interrupt divides."""

@@ -91,11 +91,12 @@ class Look:
         self._plan: Final = schema.plan(parameter.type, parameter.numbers)
         self._schema: Final = schema
         self._device: Final = device
-        self._before: Final = known_before(self._plan)
+        self.before: Final = known_before(self._plan)
+        """Returns what is known of an argument from calls before, which may not be so any more."""
 
     def __call__(self, value: Any) -> Known | None:
         """Return what is known of an argument; None if it does not fit."""
-        known = self._before(value)
+        known = self.before(value)
         if known is not None and known.fits(self._device):
             return known
         plan = self._plan

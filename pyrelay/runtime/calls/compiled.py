@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, final
 
 from ...dataclass import dataclass
-from ...translate.program.guards import checker
+from ...translate.program.guards import Check
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation
 from ...translate.types.number_places import Numbers
@@ -44,7 +44,7 @@ class Compiled:
     ) -> None:
         self.translation: Final = translation
         self.entry: Final = entry
-        self.guards_hold: Final = checker(translation.guards)
+        self.guards_hold: Final = Check(translation.guards)
         self._records: Final = records
         """Where the result has records of parameters."""
         self.rates: Final = tuple(translation.rates.items())

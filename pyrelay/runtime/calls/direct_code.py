@@ -16,27 +16,44 @@ from ...ir.types import DType, DTypeKind, TensorType
 from ..border.places import Parameter
 
 _CONDITIONS: Final = (
-    "current() is options",
+    "overriding() is override",
     "gettrace() is None",
     "inserted.all is steps",
     "registry.table is table",
-    "not casts()",
-    "not is_watched()",
-    "guards_hold()",
+    "forward_ad._current_level < 0",
 )
-"""The state that must be unchanged: the options, what is registered, the modes of torch, captured
-names."""
+"""The state that must be unchanged: the options, what is registered, the modes of torch."""
+
+_UNFIT: Final = "ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError"
+"""What arguments of other kinds raise where they are looked at."""
+
+_UNTOUCHED: Final = "(untouched(probe) or not (casts() or is_watched()))"
+"""That torch does nothing with calls, which a comparison of tensors says too."""
+
+FIELDS: Final = "check, joins, run, settled, tries, "
+"""The first parts of what is known of calls that are alike: the comparison with their tensors,
+whether one of these requires a gradient, the function that does such a call, that for tensors like
+those compared with, and how often this one is still to be looked for. Behind them are, argument by
+argument, the tree and the mode of a model, and the class of a number."""
+
+CHECK, SETTLED, TRIES = (FIELDS.split(", ").index(n) for n in ("check", "settled", "tries"))
 
 
 class ArgumentKind(Enum):
     """The arguments that a parameter takes: a model, a tensor, or a number too, which may have to
-    become a tensor; or data, which are looked at."""
+    become a tensor; an instance of a class with nothing but tensors in it; or other data, which are
+    looked at."""
 
     MODEL = "model"
     TENSOR = "tensor"
     NUMBER = "number"
     FLOAT = "float"
+    RECORD = "record"
     DATA = "data"
+
+
+_COMPARED: Final = (ArgumentKind.MODEL, ArgumentKind.TENSOR, ArgumentKind.RECORD)
+_DATA: Final = (ArgumentKind.DATA, ArgumentKind.RECORD)
 
 
 class Way(Enum):
@@ -49,13 +66,14 @@ class Way(Enum):
     JOINED = "joined"
 
 
-def kind_of(parameter: Parameter) -> tuple[ArgumentKind, str]:
-    """Return the kind of the arguments of a parameter, and the name of their dtype."""
+def kind_of(parameter: Parameter, tensors: int | None) -> tuple[ArgumentKind, str]:
+    """Return the kind of the arguments of a parameter, and the name of their dtype; of records how
+    many `tensors` they have."""
     ty = parameter.type
     if parameter.is_model:
         return ArgumentKind.MODEL, ""
     if not isinstance(ty, TensorType):
-        return ArgumentKind.DATA, ""
+        return (ArgumentKind.DATA, "") if tensors is None else (ArgumentKind.RECORD, f"{tensors}")
     assert isinstance(ty.dtype, DType)
     if ty.shape:
         return ArgumentKind.TENSOR, ty.dtype.name
@@ -89,6 +107,20 @@ class Form:
         return any(kind is ArgumentKind.MODEL for kind, _ in self.kinds)
 
     @property
+    def is_compared(self) -> bool:
+        """Whether there are tensors to compare with those of the call before."""
+        return any(kind in _COMPARED for kind, _ in self.kinds)
+
+    @property
+    def may_settle(self) -> bool:
+        """Whether a function for tensors like those of the call before may look at none of them:
+        where all is decided by tensors that are compared."""
+        others = (ArgumentKind.NUMBER, ArgumentKind.DATA)
+        if self.way is Way.WHOLE or self.is_optimized or not self.is_compared:
+            return False
+        return not any(kind in others for kind, _ in self.kinds)
+
+    @property
     def records(self) -> bool:
         """Whether torch must be kept from recording."""
         return self.may_record and self.way not in (Way.WHOLE, Way.JOINED)
@@ -109,87 +141,93 @@ class _Writer:
         self._names: Final = self._every[form.models :]
         self._given: Final = list(zip(self._every, form.kinds, strict=True))
         self._models: Final = [n for n, (kind, _) in self._given if kind is ArgumentKind.MODEL]
-        self._data: Final = [n for n, (kind, _) in self._given if kind is ArgumentKind.DATA]
+        self._data: Final = [n for n, (kind, _) in self._given if kind in _DATA]
         self._stateful: Final = [self._every[place] for place in form.stateful]
         self._general: Final = f"general({'models, ' if self._implicit else ''}args, kwargs)"
 
     def lines(self) -> list[str]:
         """Return the lines of the functions."""
         form, names, values = self._form, self._names, _tuple(self._names)
-        key = [_part(n, *kind) for n, kind in self._given if n not in self._data]
-        if form.way is Way.JOINED:
-            key += [f"{n}.requires_grad" for n in self._tensors]
-        looks = [f"k_{n} = look_{n}({n})" for n in self._data]
-        looks += [f"k_{n}, t_{n} = {n}.seen()" for n in self._models]
-        conditions = _CONDITIONS if form.is_guarded else _CONDITIONS[:-1]
+        conditions = [*_CONDITIONS, *(() if form.is_compared else (_UNTOUCHED,))]
+        key = [_part(n, *k) for n, k in self._given if k[0] is not ArgumentKind.DATA]
+        if form.is_guarded:
+            conditions.append("(same() or guards_hold())")
         return [
             f"def key({', '.join(self._every)}):",
-            *(f"    {line}" for line in looks if " look_" not in line),
+            *(f"    k_{n}, t_{n} = {n}.seen()" for n in self._models),
             f"    return {_tuple(key)}",
             f"def call({'models, ' if self._implicit else ''}args, kwargs):",
-            f"    if not ({' and '.join(conditions)}):",
-            f"        return {self._general}",
+            *(["    global latest"] if form.is_compared else []),
             "    try:",
+            f"        if not ({' and '.join(conditions)}):",
+            f"            return {self._general}",
             *([f"        {_tuple(self._implicit)} = models"] if self._implicit else []),
             f"        if kwargs or len(args) != {len(names)}:",
             f"            {values} = arrange(*args, **kwargs)",
             *(["        else:", f"            {values} = args"] if names else []),
-            *(f"        {line}" for line in looks),
-            *_indented(_indented(self._looked_up(_tuple(key)))),
-            "    except (AttributeError, TypeError, ValueError, ArithmeticError, RuntimeError):",
+            *_indented(_indented([*self._looked_up(), *self._looked_at()])),
+            f"    except ({_UNFIT}):",
             f"        return {self._general}",
             *_indented([*self._left(), "uses.hits += 1", *self._lent(), *self._called()]),
         ]
 
+    def _looked_up(self) -> list[str]:
+        """Return the lines that find what is known of calls like this one."""
+        key = f"key({', '.join(self._every)})"
+        other = [f"if like is None: return {self._general}", f"{self._fields} = like"]
+        if not self._form.is_compared:
+            return [f"like = known.get({key})", *other]
+        records = [n for n, (kind, _) in self._given if kind is ArgumentKind.RECORD]
+        own = {n: f"*t_{n}" for n in self._models} | {n: f"*k_{n}.given" for n in records}
+        tensors = [own.get(n, n) for n, (kind, _) in self._given if kind in _COMPARED]
+        same = [same for n, kind in self._given for same in _same(n, *kind)]
+        same.append(f"check({', '.join(tensors)})")
+        return [
+            *(f"d_{n} = {n}.__dict__" for n in self._models),
+            *(f"t_{n} = d_{n}['blueprint'].read(d_{n}['tables'])" for n in self._models),
+            *(f"k_{n} = before_{n}({n}) or look_{n}({n})" for n in records),
+            "like = latest",
+            f"{self._fields} = like",
+            f"if not ({' and '.join(same)}):",
+            *(f"    k_{n} = look_{n}({n})" for n in records),
+            f"    like = other(like, {key}, ({', '.join([*tensors, ''])}))",
+            *_indented(other),
+            "    latest = like",
+            "    settled = None",
+        ]
+
     @property
-    def _tensors(self) -> list[str]:
-        return [n for n, (kind, _) in self._given if kind is ArgumentKind.TENSOR]
+    def _fields(self) -> str:
+        """The names of what is known of calls."""
+        own = {ArgumentKind.MODEL: "b_{0}, m_{0}, ", ArgumentKind.NUMBER: "c_{0}, "}
+        own[ArgumentKind.FLOAT] = own[ArgumentKind.NUMBER]
+        return FIELDS + "".join(own.get(kind, "").format(n) for n, (kind, _) in self._given)
 
-    def _looked_up(self, key: str) -> list[str]:
-        """Return the lines that find whether calls of the kind are known."""
-        form = self._form
-        if form.way is Way.JOINED:
-            return [f"function = known.get({key})", "is_known = function is not None"]
-        is_known = " and ".join([*(f"k_{n} is not None" for n in self._data), f"{key} in known"])
-        scalars = (
-            line
-            for n, (kind, dtype) in self._given
-            if kind is ArgumentKind.FLOAT and form.way is not Way.WHOLE
-            for line in (
-                f"if {n}.__class__ in numbers:",
-                f"    {n} = scalar({n}, dtype=torch.{dtype}, device=device)",
-            )
-        )
-        return [f"is_known = {is_known}", *scalars]
-
-    def _left(self) -> list[str]:
-        """Return the lines that leave calls of new kinds to the general path, and those that join
-        torch's graph, or do not, to the function that is made for them."""
-        form, lines = self._form, [f"if not is_known: return {self._general}"]
-        asked = [self._grad(n, kind) for n, (kind, _) in self._given]
-        grads = " or ".join(a for a in asked if a is not None)
-        now = "records" if form.records else "is_recording()"
-        if form.records:
-            lines.append("records = is_recording()")
-        other = self._general.replace("general", "otherwise")
-        if form.way is Way.JOINED:
-            lines.append(f"if not ({now} and ({grads})): return {other}")
-        elif form.joins and grads:
-            lines.append(f"if {now} and ({grads}): return {other}")
+    def _looked_at(self) -> list[str]:
+        """Return the lines that look at data, and make tensors of numbers."""
+        lines: list[str] = []
+        for n, (kind, dtype) in self._given:
+            if kind is ArgumentKind.DATA:
+                lines += [f"k_{n} = look_{n}({n})", f"if k_{n} is None: return {self._general}"]
+            if kind is ArgumentKind.FLOAT and self._form.way is not Way.WHOLE:
+                lines.append(f"if {n}.__class__ in numbers:")
+                lines.append(f"    {n} = scalar({n}, dtype=torch.{dtype}, device=device)")
         return lines
 
-    def _grad(self, name: str, kind: ArgumentKind) -> str | None:
-        """Return the text that asks whether an argument may join torch's graph; None if it never
-        does: the parameters of explicit models are in references."""
-        match kind:
-            case ArgumentKind.MODEL:
-                return f"k_{name}.is_trainable" if name in self._implicit else None
-            case ArgumentKind.TENSOR:
-                return f"{name}.requires_grad"
-            case ArgumentKind.DATA:
-                return f"k_{name}.requires_grad"
-            case ArgumentKind.NUMBER | ArgumentKind.FLOAT:
-                return f"getattr({name}, 'requires_grad', False)"
+    def _left(self) -> list[str]:
+        """Return the lines that leave calls that join torch's graph, or do not, to the function
+        that is made for them."""
+        form, lines = self._form, list[str]()
+        joins = " or ".join(["joins", *(f"k_{n}.requires_grad" for n in self._data)])
+        other = self._general.replace("general", "otherwise")
+        if form.way is Way.JOINED:
+            lines.append(f"if not (joins and is_recording()): return {other}")
+        elif form.joins:
+            lines.append(f"if ({joins}) and is_recording(): return {other}")
+        if form.records:
+            may_record = "settled is None and " if form.may_settle else ""
+            lines.append(f"records = {may_record}is_recording()")
+        return lines
 
     def _lent(self) -> list[str]:
         """Return the lines that make the values of host code."""
@@ -260,13 +298,21 @@ class _Writer:
     def _called(self) -> list[str]:
         """Return the lines that call the function, and return its result."""
         form = self._form
-        function = "whole.latest" if form.way is Way.WHOLE else "function"
+        function = "whole.latest" if form.way is Way.WHOLE else "run"
         called = [f"result = {function}({', '.join(self._host)})"]
+        if form.way is Way.BARE:
+            called = ["with unwatched():", *_indented(called)]
+        if form.may_settle:
+            called = [
+                "if settled is not None:",
+                f"    result = settled({', '.join(self._host)})",
+                "else:",
+                f"    if tries: settle(like, {_tuple(self._host)})",
+                *_indented(called),
+            ]
         back = self._returned()
         if back:
             called = ["try:", *_indented(called), "finally:", *_indented(back)]
-        if form.way is Way.BARE:
-            called = ["with unwatched():", *_indented(called)]
         off = ["if records:", "    record(False)"] if form.records else []
         on = ["finally:", "    if records:", "        record(True)"] if form.records else []
         # An interrupt may have come before the first time was over.
@@ -300,11 +346,30 @@ def _part(name: str, kind: ArgumentKind, dtype: str) -> str:
     have raises AttributeError there, as what is no tensor does."""
     if kind is ArgumentKind.MODEL:
         return f"k_{name}"
-    tensor = f"{name}.dtype, {name}.shape, {name}.device"
+    if kind is ArgumentKind.RECORD:
+        return f"look_{name}({name}).requires_grad"
+    tensor = f"{name}.dtype, {name}.shape, {name}.device, {name}.requires_grad"
     if kind is ArgumentKind.TENSOR:
         return tensor
+    return f"{name}.__class__ if {_is_number(name, kind, dtype)} else ({tensor})"
+
+
+def _is_number(name: str, kind: ArgumentKind, dtype: str) -> str:
     is_number = f"{name}.__class__ in numbers"
-    if kind is ArgumentKind.NUMBER and dtype != "bool":
-        info = torch.iinfo(getattr(torch, dtype))
-        is_number = f"{is_number} and {info.min} <= {name} <= {info.max}"
-    return f"{name}.__class__ if {is_number} else ({tensor})"
+    if kind is ArgumentKind.FLOAT or dtype == "bool":
+        return is_number
+    info = torch.iinfo(getattr(torch, dtype))
+    return f"{is_number} and {info.min} <= {name} <= {info.max}"
+
+
+def _same(name: str, kind: ArgumentKind, dtype: str) -> list[str]:
+    """Return the conditions under which an argument that is no tensor is as in the call before."""
+    match kind:
+        case ArgumentKind.MODEL:
+            return [f"d_{name}['blueprint'] is b_{name}", f"d_{name}['training'] is m_{name}"]
+        case ArgumentKind.RECORD:
+            return [f"len(k_{name}.given) == {dtype}"]
+        case ArgumentKind.NUMBER | ArgumentKind.FLOAT:
+            return [f"{name}.__class__ is c_{name}", _is_number(name, kind, dtype)]
+        case ArgumentKind.TENSOR | ArgumentKind.DATA:
+            return []

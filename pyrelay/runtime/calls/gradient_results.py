@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import torch
 
@@ -10,7 +11,6 @@ from ...ir.expr import Differentiation, Rule
 from ...ir.types import TupleType
 from ..border.fast_flatten import Reader, leaf_reader
 from ..compile.program import Program
-from ..models.model import Model
 from ..models.model_io import ParameterSource
 from ..models.records import Grads
 
@@ -27,27 +27,35 @@ def gradient_reader(program: Program) -> Reader | None:
     return leaf_reader((ty,))
 
 
-def gradients_of(
-    result: Any,
-    rule: Rule,
-    models: tuple[ParameterSource, ...],
-    options: Differentiation,
-    parts: Reader | None,
-) -> Any:
-    """Return the result of a transform with its gradients as mappings; `parts` reads the leaves of
-    that of one model, which may be parts of tensors."""
-    if rule is Rule.VMAP:
-        return result
-    if parts is None:
+Made: TypeAlias = Callable[[Any, Sequence[ParameterSource]], Any]
+"""From the result of a transform and the models to what the caller gets."""
+
+
+def gradient_maker(rule: Rule, options: Differentiation, parts: Reader | None) -> Made:
+    """Return the function from results of a transform to those with gradients as mappings; `parts`
+    reads the leaves of that of one model, which may be parts of tensors."""
+
+    def whole(result: Any, models: Sequence[ParameterSource]) -> Any:
         return _with_grads(rule, result, models, options)
-    if rule is Rule.GRAD:
-        return _of_parts(models[0], result, parts)
-    value, tree = result
-    return value, _of_parts(models[0], tree, parts)
+
+    def gradient(tree: Any, models: Sequence[ParameterSource]) -> Any:
+        assert parts is not None
+        model = models[0]
+        return Grads(model.home, tree, parts((tree,)), model.shapes)
+
+    def both(result: Any, models: Sequence[ParameterSource]) -> Any:
+        value, tree = result
+        return value, gradient(tree, models)
+
+    if rule is Rule.VMAP:
+        return lambda result, models: result
+    if parts is None:
+        return whole
+    return gradient if rule is Rule.GRAD else both
 
 
 def _with_grads(
-    rule: Rule, result: Any, models: tuple[ParameterSource, ...], options: Differentiation
+    rule: Rule, result: Any, models: Sequence[ParameterSource], options: Differentiation
 ) -> Any:
     """Return a result with its gradients as mappings by parameter name."""
     single = options.single
@@ -79,14 +87,14 @@ def _with_grads(
 
 
 def _rows(
-    row: Any, model: ParameterSource, models: tuple[ParameterSource, ...], *, single: bool
+    row: Any, model: ParameterSource, models: Sequence[ParameterSource], *, single: bool
 ) -> dict[str, Any]:
     """Return the rows of a Hessian that belong to the parameters of one model, by their names."""
     names, parts = model.home.blueprint.param_names, _at(_shape(model), row)
     return {n: _grads(part, models, single=single) for n, part in zip(names, parts, strict=True)}
 
 
-def _jacobian(value: Any, models: tuple[ParameterSource, ...], *, single: bool) -> Any:
+def _jacobian(value: Any, models: Sequence[ParameterSource], *, single: bool) -> Any:
     """Return a jacobian with the derivatives of each tensor of the value as mappings."""
     trees = (value,) if single else value
     if isinstance(trees, tuple) and len(trees) == len(models):
@@ -121,14 +129,7 @@ def _at(shape: Any, tree: Any) -> list[Any]:
     return [part for s, t in zip(shape, tree, strict=True) for part in _at(s, t)]
 
 
-def _of_parts(model: ParameterSource, tree: Any, reader: Reader) -> Grads:
-    """Return a gradient that may have parts of tensors in the place of tensors."""
-    parts = reader((tree,))
-    like = model.flat_params() if isinstance(model, Model) else tuple(model.values())
-    return Grads(model.home, tree, parts, like)
-
-
-def _grads(tree: Any, models: tuple[ParameterSource, ...], *, single: bool) -> Any:
+def _grads(tree: Any, models: Sequence[ParameterSource], *, single: bool) -> Any:
     trees = (tree,) if single else tree
     found = tuple(Grads(m.home, t) for m, t in zip(models, trees, strict=True))
     return found[0] if single else found

@@ -19,7 +19,7 @@ from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.diagnostic import CheckError, Report, RunError
 from ...diagnostics.misspelt import did_you_mean
 from ...garbage import uncollected
-from ...ir.expr import Batching, Differentiation, Function, Rule
+from ...ir.expr import Function, Rule
 from ...ir.op import Op
 from ...lazy import LazyModule
 from ...notices import compiling
@@ -38,6 +38,7 @@ from ..border.value_types import type_vars_of
 from ..compile.inspected import Inspected
 from ..compile.program import Program
 from ..entries.entry import Entry
+from ..models.bound import Request
 from ..models.model import Model
 from ..models.model_io import Arguments, Models, ParameterSource, host_values
 from ..models.model_layout import Blueprint, Mode
@@ -49,7 +50,7 @@ from .describing import Describer, may_join
 from .direct import Call, ModelCall, Uses
 from .fixing import Fixing
 from .given_models import check_model, check_models, expect_trainable
-from .gradient_results import gradient_reader, gradients_of
+from .gradient_results import gradient_maker, gradient_reader
 from .made import is_made_again
 from .models_in_front import (
     Transformed,
@@ -97,7 +98,7 @@ class Runner(Inspected):
         """Whether transforms that were passed take values of several types."""
         self._parts: Final[dict[Definition, Runner]] = {}
         self._uses: Final = Uses()
-        self._transforms: Final[dict[Any, ModelCall]] = {}
+        self._transforms: Final[dict[Request, ModelCall]] = {}
         """The direct calls of transforms in the parameters of models."""
         self.latest: Call = self._general
         """Runs the function, which must need no implicit model. Raises CheckError and RunError."""
@@ -157,35 +158,31 @@ class Runner(Inspected):
 
     def of_models(
         self,
-        rule: Rule,
+        wanted: Request,
         models: tuple[ParameterSource, ...],
         args: Any,
-        options: Differentiation,
-        *,
         implicit: Mapping[str, Any],
         tangents: Sequence[Any] = (),
-        mapped: tuple[Batching, ...] = (),
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
         tuple or a list contains; anything else is the only one. `implicit` are values by name;
-        `tangents` those of the parameters of each model, in forward mode. With `mapped`, the
-        transform is mapped; that by the rule VMAP is the function itself."""
-        given, key = self._parameters.apart(args), (rule, options, mapped)
-        direct = None if implicit or tangents else self._transforms.get(key)
+        `tangents` those of the parameters of each model, in forward mode."""
+        given = args if args.__class__ is tuple else self._parameters.apart(args)
+        direct = None if implicit or tangents else self._transforms.get(wanted)
         if direct is not None:
             return direct(models, given, implicit)
-        return self._of_models(key, tangents, models, given, implicit)
+        return self._of_models(wanted, tangents, models, given, implicit)
 
     def _of_models(
         self,
-        key: tuple[Rule, Differentiation, tuple[Batching, ...]],
+        request: Request,
         tangents: Sequence[Any],
         models: tuple[ParameterSource, ...],
         args: tuple[Any, ...],
         implicit: Mapping[str, Any],
     ) -> Any:
         """Return the transform; calls like this one are direct from now on, if they can be."""
-        rule, options, mapped = key
+        rule, options, mapped = request.rule, request.options, request.mapped
         bound = self._parameters.bind(args, implicit, is_transform=True)
         if rule is not Rule.VMAP:
             expect_trainable(models)
@@ -196,16 +193,14 @@ class Runner(Inspected):
         bound = compiled.completed(bound._replace(values=values))
         result = self._run(compiled, models, bound, tangents)
 
-        def made(result: Any, models: tuple[ParameterSource, ...]) -> Any:
-            return gradients_of(result, rule, models, options, compiled.parts)
-
+        made = gradient_maker(rule, options, compiled.parts)
         arrange = self._parameters.arrange
         has_models = any(isinstance(v, _OF_MODELS) for v in bound.values)
         if arrange is not None and not tangents and not found and not has_models:
-            general = partial(self._of_models, key, ())
+            general = partial(self._of_models, request, ())
             direct = compiled.direct_call(models, bound, arrange, self._uses, general, made)
             if direct is not None:
-                self._transforms[key] = direct
+                self._transforms[request] = direct
         return made(compiled.recorded(result, models, bound), models)
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ from ...ir.transforms import Options
 from ...ir.types import ITERABLE, RefType, Type, subtypes
 from ...prelude.values import List
 from ...translate.program.derived import derived_signature
-from ...translate.program.guards import checker
+from ...translate.program.guards import UNGUARDED, Check
 from ...translate.program.signature import Parameter as Declared
 from ...translate.source.definition import (
     Definition,
@@ -89,7 +89,7 @@ class Specialised(Inspected):
         """Run the function; calls like this one are direct from now on, if they can be."""
         values = self._values(args, kwargs)
         result = self._entry(values)
-        around = Around(self._arrange, _always, self._uses, self._general)
+        around = Around(self._arrange, UNGUARDED, self._uses, self._general)
         self._latest = self._directs.call_like(values, around) or self._latest
         return result
 
@@ -313,15 +313,15 @@ def _specialise(
     values = {n: v for n, v in static.items() if n not in inside}
     is_fast = bool(fast_math)
     if any(p.of is not None for p in declared.parameters):
-        return _always, SpecialisedOfModels(function, inside, values, fast_math=is_fast)
+        return UNGUARDED, SpecialisedOfModels(function, inside, values, fast_math=is_fast)
     translation = translated(function, inside, [], [])
     if translation.implicit:
-        return _always, SpecialisedOfModels(function, inside, values, fast_math=is_fast)
+        return UNGUARDED, SpecialisedOfModels(function, inside, values, fast_math=is_fast)
     left = residual_program(function.name, translation, values, fast_math=is_fast)
     module, entry, data, tensors = left
     numbers = translation.numbers.result
     made = Specialised(function.name, module, entry, data, tuple(tensors.values()), numbers)
-    return checker(translation.guards), made
+    return Check(translation.guards), made
 
 
 def _expect_names(
@@ -354,8 +354,3 @@ _CONTENT: Final = "is a reference or a stream, whose content changes from call t
 
 def _changes(ty: Type) -> bool:
     return any(isinstance(part, RefType) or part == ITERABLE for part in subtypes(ty))
-
-
-def _always() -> bool:
-    """Return True: the program depends on nothing that may change."""
-    return True

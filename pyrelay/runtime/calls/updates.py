@@ -30,6 +30,9 @@ from .api_checks import (
 
 def update(models: Sequence[Any], grads: Any, lr: Any, optimizer: Any) -> None:
     """Move the parameters of each model against its gradient. Raises RunError, before any moves."""
+    if len(models) == 1 and type(lr) is float and optimizer is None and _fits(models[0], grads[0]):
+        unrecorded(_update_all, ((models[0], grads[0]),), lr, None)
+        return
     if isinstance(grads, Mapping) or len(grads) != len(models):
         what = "an update of a list of models takes a gradient for each"
         found = "one" if isinstance(grads, Mapping) else counted(len(grads), "gradient")
@@ -47,6 +50,13 @@ def update(models: Sequence[Any], grads: Any, lr: Any, optimizer: Any) -> None:
         way = "write relay.update_model_params(model, grads, lr=0.05)"
         raise RunError(NotAModel("an update takes `lr` or an optimiser", "gradients alone", way))
     unrecorded(_update_all, fitting, lr, optimizer)
+
+
+def _fits(model: Any, grads: Any) -> bool:
+    """Return whether a gradient is certainly one in the parameters of a model."""
+    if type(model) is not Model or type(grads) is not Grads:
+        return False
+    return grads.home.blueprint is model.blueprint
 
 
 def _fitting(model: Any, grads: Any) -> Any:

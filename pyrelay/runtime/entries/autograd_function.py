@@ -61,9 +61,12 @@ class Joined:
         moved = [i in wanted for i, found in enumerate(inputs) for _ in found]
         return call_joined(run, enter(again), list(chain.from_iterable(inputs)), moved)
 
-    def node_maker(self, device: torch.device, host: Sequence[Any]) -> NodeMaker | None:
+    def node_maker(
+        self, device: torch.device, host: Sequence[Any], *, is_settled: bool
+    ) -> NodeMaker | None:
         """Return the function that makes the nodes of calls with values of which the same require
-        gradients as of these. None where a value that carries gradients is no tensor and no tuple
+        gradients as of these; one that looks no more at them, where there is one, if it
+        `is_settled`. None where a value that carries gradients is no tensor and no tuple
         of tensors, and where the result is anything but one tensor that the program makes."""
         result, types = self._program.type.result, self._program.type.params
         if not _is_float(result) or not all(_has_floats(types[i]) for i in self._differentiable):
@@ -76,7 +79,8 @@ class Joined:
             return None
         lowering = pullback.lowering
         backend = lowering if isinstance(lowering, Backend) else None
-        if not pullback.gives_fresh((0,), backend):
+        function = compiled.settled(host) if is_settled else compiled.function
+        if function is None or not pullback.gives_fresh((0,), backend):
             return None
         read = [path for i in self._differentiable for path in paths(types[i], f"v[{i}]")]
         cotangents = [
@@ -85,7 +89,7 @@ class Joined:
             for path in paths(types[i], f"v[{wanted.index(i)}]" if i in wanted else "")
         ]
         again = partial(self._again, device)
-        node = Node(compiled.function, compiled.located, wanted, again, read, cotangents)
+        node = Node(function, compiled.located, wanted, again, read, cotangents)
         return partial(joined_directly, node)
 
     def _wanted(self, inputs: Sequence[Sequence[torch.Tensor]]) -> Wanted:

@@ -41,7 +41,7 @@ from ..border.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key
 from ..border.places import Parameter
 from ..border.remembered import Known
 from ..border.results import Converter, Exports, Owner, Reference, converter, separate
-from ..border.schema import Data, Elements, Maybe, Schema, has_data
+from ..border.schema import Data, Elements, Leaf, Maybe, Schema, has_data
 from ..border.stream import as_raised
 from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
 from ..compile.derived import is_joinable
@@ -190,12 +190,15 @@ class Entry:
         """Return whether a call with host values joins torch's graph."""
         return self._joined is not None and requires_grad(self._beside_models(host))
 
-    def node_maker(self, device: torch.device, host: Sequence[Any]) -> NodeMaker | None:
+    def node_maker(
+        self, device: torch.device, host: Sequence[Any], *, is_settled: bool = False
+    ) -> NodeMaker | None:
         """Return the function from host values like these to the result, as a node of torch's
-        graph; None where more is to be done than to call the program."""
+        graph; None where more is to be done than to call the program. It looks no more at the
+        values if it `is_settled`; None then where there is no such function."""
         if self._joined is None or self._numbers is not None:
             return None
-        return self._joined.node_maker(device, host)
+        return self._joined.node_maker(device, host, is_settled=is_settled)
 
     @property
     def models(self) -> int:
@@ -222,6 +225,18 @@ class Entry:
         if not self._looked[place]:
             return None
         return Look(self.name, self.parameters[place], self._schema, device)
+
+    def tensors_in(self, place: int) -> int | None:
+        """Return how many tensors are in an argument that is an instance of one class with nothing
+        but tensors of some dims in it; None for any other argument."""
+        plan = self._plans[place]
+        cases = list(plan.cases.values()) if isinstance(plan, Data) else []
+        if len(cases) != 1:
+            return None
+        plans = cases[0].plans
+        return (
+            len(plans) if all(isinstance(p, Leaf) and p.fixed is not None for p in plans) else None
+        )
 
     def direct_device(self, values: Sequence[Any]) -> torch.device | None:
         """Return the device of a call with arguments that the program takes as they are, but for

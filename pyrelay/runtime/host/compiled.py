@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any, Final, TypeAlias, final
 
 import torch
@@ -15,11 +15,24 @@ from ...autotuning.methods import is_transformed
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
 from ...dispatch.view import NOTHING, View
-from ...ir.expr import Call, type_of
+from ...ir.expr import (
+    Call,
+    Clause,
+    Constant,
+    Expr,
+    Function,
+    GlobalVar,
+    Match,
+    RefRead,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
 from ...ir.module import Module
-from ...ir.traverse import Steps, post_order, run
+from ...ir.traverse import Steps, post_order, run, spine
 from ...ir.types import FnType, TupleType, Type
-from ...kernels.backend import Direct, FailedInside, Run, RunsWhole
+from ...kernels.backend import Direct, FailedInside, Run, RunsSettled, RunsWhole
 from ...kernels.function_plan import FunctionPlan, Planned
 from ..border.argument_sizes import check_assumptions
 from ..border.autograd import as_typed, unrecorded
@@ -40,6 +53,9 @@ _torch: Any = torch
 UNWATCHED: Final[_Context] = getattr(_torch._C, "_AutoDispatchBelowAutograd", nullcontext)  # noqa: SLF001  it has no public name
 """In it calls go past the layers in which autograd notes views and versions even where it records
 nothing: a fifth of the time of a small call."""
+
+_OWNER: Final = "__program__"
+"""The name by which generated functions know their program, which finds their frames by it."""
 
 Instead: TypeAlias = Callable[[str, Callable[..., Any]], Callable[..., Any]]
 
@@ -103,6 +119,7 @@ class CompiledProgram:
         self._files: Final[dict[str, SourceFile]] = {}
         self._definitions: Final[list[ast.FunctionDef]] = []
         self._namespace: Final = program.pool.namespace
+        self._namespace[_OWNER] = self
         self.function: Any = None
         """The entry as host code: for values whose sizes have been checked, under `no_grad`."""
         self._started: Any = None
@@ -162,6 +179,40 @@ class CompiledProgram:
         started = self._started
         return started.direct(fallback) if isinstance(started, RunsWhole) else None
 
+    def settled(self, host: Sequence[Any]) -> Callable[..., Any] | None:
+        """Return the entry for host values whose tensors are of the classes, shapes and strides of
+        those in `host`, if a backend does all of it: the backend looks at them no more, and torch
+        could record nothing. None as long as there is no such function."""
+        name = self._only_call
+        called = None if name is None else self._namespace[name]
+        if name is None or not isinstance(called, RunsSettled):
+            return None
+        try:
+            self._calling(name, _passed)(*host)
+        except _PassedError as found:
+            run = called.settled(found.args)
+            return None if run is None else self._calling(name, run)
+        return None
+
+    def _calling(self, name: str, called: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the entry with another function in the place of the one that it calls."""
+        return FunctionType(self.function.__code__, {**self._namespace, name: called})
+
+    @cached_property
+    def _only_call(self) -> str | None:
+        """The name of the function that the entry calls, if all else that it does is to take tuples
+        apart and to make some; None otherwise."""
+        is_plain = isinstance(self.function, FunctionType) and not self._entry.is_deep
+        if not is_plain or self._program.deep_values or self.is_debugged:
+            return None
+        blocks, end = spine(self._entry.function.body)
+        values = [*(b.value for block in blocks for b in block.bindings), end]
+        match [v for v in values if not _calls_nothing(v)]:
+            case [Call(GlobalVar(name))] if name in self._program.plan.by_global:
+                return self._program.name(self._program.plan.by_global[name])
+            case _:
+                return None
+
     def _deep_entry(self, function: Any) -> Any:
         types = [type_of(p) for p in self._entry.function.params]
         budget = (DEPTH,) if self._entry.is_deep else ()
@@ -190,7 +241,7 @@ class CompiledProgram:
         """Return the error with the user's place, its traceback only the generated frames."""
         if isinstance(error, FailedInside):
             return located_inside(error)
-        frames = [t for t in _frames(error) if t.tb_frame.f_globals is self._namespace]
+        frames = [t for t in _frames(error) if t.tb_frame.f_globals.get(_OWNER) is self]
         if not frames:
             return error
         traceback: TracebackType | None = None
@@ -217,6 +268,17 @@ class CompiledProgram:
         return Span(file, file.offset(line, column), file.offset(end_line, end_column))
 
 
+def _calls_nothing(value: Expr) -> bool:
+    """Return whether a value is a part of others, is made of them, or is a constant."""
+    match value:
+        case Constant() | Function() | GlobalVar() | RefRead() | Tuple() | TupleGet() | Var():
+            return True
+        case Match(clauses=(Clause(guard=None, body=Var()),)):
+            return True
+        case _:
+            return False
+
+
 def _deep_argument(value: Any, ty: Type) -> Any:
     """Return an argument with the functions in it made callable by deep code."""
     match ty:
@@ -226,6 +288,14 @@ def _deep_argument(value: Any, ty: Type) -> Any:
             return tuple(_deep_argument(v, t) for v, t in zip(value, fields, strict=True))
         case _:
             return value
+
+
+class _PassedError(Exception):
+    """The arguments that a function was called with, which it did not run on."""
+
+
+def _passed(*args: Any) -> Any:
+    raise _PassedError(*args)
 
 
 def _frames(error: Exception) -> list[TracebackType]:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import FunctionType
 from typing import Any, Final, Protocol, final
 
+from ...dataclass import dataclass
 from ...diagnostics.catalogue.model import NotAModel
 from ...diagnostics.diagnostic import Report, RunError
 from ...diagnostics.source import Span
@@ -18,6 +20,21 @@ from ...translate.source.definition import Definition
 from ..values.text import describe
 from .model_layout import Blueprint
 from .records import Params, TensorRecord
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A transform of a function in the parameters of models. With `mapped`, the transform is
+    mapped, the innermost first; that by the rule VMAP is the function itself."""
+
+    rule: Rule
+    options: Differentiation
+    mapped: tuple[Batching, ...] = ()
+
+
+request: Final = lru_cache(maxsize=1024)(Request)
+"""Returns the request for a transform: one object, by which calls are found fast."""
 
 
 class Running(Protocol):
@@ -40,18 +57,14 @@ class Running(Protocol):
 
     def of_models(
         self,
-        rule: Rule,
+        wanted: Request,
         models: tuple[Any, ...],
         args: Any,
-        options: Differentiation,
-        *,
         implicit: Mapping[str, Any],
         tangents: Sequence[Any] = (),
-        mapped: tuple[Batching, ...] = (),
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments; `implicit`
-        are values by name, `tangents` those of the parameters, in forward mode. With `mapped`, the
-        transform is mapped; that by the rule VMAP is the function itself."""
+        are values by name, `tangents` those of the parameters, in forward mode."""
         ...
 
     def plan_of_model(
@@ -105,9 +118,7 @@ class PureFunction:
         if self._derivative is None and not self._mapped:
             return self._runner.call(source, args, kwargs)
         rule, options = self._derivative or (Rule.VMAP, Differentiation())
-        return self._runner.of_models(
-            rule, source, args, options, implicit=kwargs, mapped=self._mapped
-        )
+        return self._runner.of_models(request(rule, options, self._mapped), source, args, kwargs)
 
     def transformed(self, rule: Rule, options: Options) -> Any:
         """Return a transform in the parameters: a function of the same arguments."""
@@ -118,18 +129,12 @@ class PureFunction:
         if not rule.takes_tangents:
             return PureFunction(self._function, (rule, options))
 
-        def along(primals: Sequence[Any], tangents: Sequence[Any], **implicit: Any) -> Any:
+        def moved(primals: Sequence[Any], tangents: Sequence[Any], **implicit: Any) -> Any:
             source, (direction,) = (_params(primals[0]),), tangents
-            return self._runner.of_models(
-                rule,
-                source,
-                tuple(primals[1:]),
-                options,
-                implicit=implicit,
-                tangents=(_params_like(direction),),
-            )
+            along, args = (_params_like(direction),), tuple(primals[1:])
+            return self._runner.of_models(request(rule, options), source, args, implicit, along)
 
-        return along
+        return moved
 
 
 def _params(value: Any) -> Params:

@@ -78,9 +78,13 @@ class Model(Module):
         blueprint = self.blueprint
         self._param_slots = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
         self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
-        self._slots = [*self._param_slots, *self._state_slots]
         leaves = (*blueprint.params, *blueprint.state)
+        slots = zip(leaves, (*self._param_slots, *self._state_slots), strict=True)
+        self.tables = list({leaf.table: table for leaf, (table, _) in slots}.values())
+        """Where the parameters and the state are, for `Blueprint.read`."""
         self._made = [module.made[name] for module, name in map(self._place, leaves)]
+        self.shapes = [shape for _, shape in self._made[: len(blueprint.params)]]
+        """The shapes of the parameters in program order."""
         self._checked = Likeness()
         self._kinds: tuple[Kind, Kind] | None = None
         """Its kinds in eval mode and in train mode, as long as its tensors are alike."""
@@ -103,6 +107,26 @@ class Model(Module):
         module, name = self._place(leaf)
         return module.__dict__[kind], name
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model: its hooks, those of all modules, and `forward`."""
+        own = self.__dict__  # reading attributes of modules takes five times as long
+        if (
+            own["_forward_hooks"]
+            or own["_forward_pre_hooks"]
+            or own["_backward_hooks"]
+            or own["_backward_pre_hooks"]
+            or _FORWARD_HOOKS
+            or _FORWARD_PRE_HOOKS
+            or _BACKWARD_HOOKS
+            or _BACKWARD_PRE_HOOKS
+            or "_compiled_call_impl" in own
+            or "forward" in own
+            or type(self) is not Model
+            or _tracing() is not None
+        ):
+            return super().__call__(*args, **kwargs)
+        return own["_shared"].runner.call((self,), args, kwargs)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model on arguments of its definition."""
         return self._shared.runner.call((self,), args, kwargs)
@@ -119,9 +143,10 @@ class Model(Module):
     @property
     def home(self) -> Home:
         """The link from a record of this model's tensors back to it."""
+        own = self.__dict__
         frozen = self.frozen
-        if not self._state_slots and not frozen:
-            return self.blueprint.stateless_home[self.training]
+        if not frozen and not own["_state_slots"]:
+            return own["blueprint"].stateless_home[own["training"]]
         state = tuple([table[name] for table, name in self._state_slots])
         return Home(self.blueprint, self.training, state, frozen)
 
@@ -134,8 +159,8 @@ class Model(Module):
     def frozen(self) -> frozenset[str]:
         """The names of the parameters that require no gradient: no update moves them."""
         params = self.flat_params()
-        if all(map(_requires_grad, params)):
-            return frozenset()
+        if False not in map(_requires_grad, params):
+            return _NONE
         names = self.blueprint.param_names
         return frozenset(n for n, p in zip(names, params, strict=True) if not p.requires_grad)
 
@@ -147,7 +172,7 @@ class Model(Module):
     def seen(self) -> tuple[Kind, list[torch.Tensor]]:
         """Return the kind of the model, and its parameters and state in program order. Raises
         RunError where a script has changed one to what the program was not compiled for."""
-        tensors = [table[name] for table, name in self._slots]
+        tensors = self.blueprint.read(self.tables)
         if self._kinds is None or not self._checked.holds(tensors):
             self._check(tensors)
             self._kinds = self._found_kinds(tensors[: len(self._param_slots)])
@@ -167,7 +192,7 @@ class Model(Module):
     def params_tree(self) -> tuple[Any, ...]:
         """Return the parameters as the program's nested tuple. Raises RunError where a script has
         changed one to what the program was not compiled for."""
-        tensors = [table[name] for table, name in self._slots]
+        tensors = self.blueprint.read(self.tables)
         if not self._checked.holds(tensors):
             self._check(tensors)
             self._kinds = None
@@ -278,6 +303,13 @@ def _shared_by(place: tuple[str, str]) -> _Shared:
     return _Shared(named(*place).runner)
 
 
+_modules: Any = nn.modules.module
+_FORWARD_HOOKS: Final = _modules._global_forward_hooks  # noqa: SLF001
+_FORWARD_PRE_HOOKS: Final = _modules._global_forward_pre_hooks  # noqa: SLF001
+_BACKWARD_HOOKS: Final = _modules._global_backward_hooks  # noqa: SLF001
+_BACKWARD_PRE_HOOKS: Final = _modules._global_backward_pre_hooks  # noqa: SLF001
+_tracing: Final[Any] = torch._C._get_tracing_state  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+_NONE: Final = frozenset[str]()
 _requires_grad: Final = attrgetter("requires_grad")
 _COUNT: Final = ".num_batches_tracked"
 """The end of the name under which torch's batch norms count, for a `momentum` of None alone."""

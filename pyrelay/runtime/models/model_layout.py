@@ -57,6 +57,12 @@ class Leaf:
     name: str
     spec: ValueSpec
     position: int
+    is_state: bool = False
+
+    @property
+    def table(self) -> tuple[str, bool]:
+        """The part of the model that it belongs to, and whether it is in the table of its state."""
+        return self.name.rpartition(".")[0], self.is_state
 
 
 @final
@@ -120,6 +126,15 @@ class Blueprint:
         return found
 
     @cached_property
+    def read(self) -> Callable[[Sequence[Mapping[str, Any]]], list[Any]]:
+        """The function from the tables of a model's parts, in the order in which the parameters and
+        the state are first found there, to these."""
+        leaves = (*self.params, *self.state)
+        tables = {table: n for n, table in enumerate(dict.fromkeys(v.table for v in leaves))}
+        found = (f"t[{tables[v.table]}][{v.name.rpartition('.')[2]!r}]" for v in leaves)
+        return eval(f"lambda t: [{', '.join(found)}]", {})
+
+    @cached_property
     def params_tree(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
         """The function from flat parameters to the program's nested tuple."""
         return _compile_tree(self.spec, state=False)
@@ -142,7 +157,7 @@ def _leaves(spec: ModelSpec, *, state: bool) -> Iterator[Leaf]:
     while pending:
         prefix, part = pending.pop()
         if isinstance(part, ValueSpec):
-            yield Leaf(prefix + part.name, part, position)
+            yield Leaf(prefix + part.name, part, position, state)
             position += 1
             continue
         inside = reversed(_fields(part.model, state=state))

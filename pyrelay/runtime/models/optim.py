@@ -363,8 +363,10 @@ class Adam(Optimizer):
 def descent(params: Tensors, grads: Sequence[Part], lr: float) -> list[Change]:
     """Return the changes that one step of plain descent is, in place; parameters that require no
     gradient stay. Raises IndexError where a row does not exist."""
-    moving = [(p, g) for p, g in zip(params, grads, strict=True) if p.requires_grad]
-    return descent_steps(torch, [p for p, _ in moving], [g for _, g in moving], lr)
+    if not all(p.requires_grad for p in params):
+        moving = [(p, g) for p, g in zip(params, grads, strict=True) if p.requires_grad]
+        params, grads = [p for p, _ in moving], [g for _, g in moving]
+    return descent_steps(torch, params, grads, lr)
 
 
 def optimizer_of(recipe: Recipe) -> Optimizer:

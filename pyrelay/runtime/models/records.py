@@ -33,8 +33,11 @@ _lists: Final[Any] = torch
 class TensorRecord(Mapping[str, torch.Tensor]):
     """Tensors by name, in the order of the program."""
 
+    home: Home
+    _tree: Tree
+
     def __init__(self, home: Home, tree: Tree) -> None:
-        self.home: Final = home
+        self.home = home
         self._tree = tree
 
     @property
@@ -123,6 +126,11 @@ class TensorRecord(Mapping[str, torch.Tensor]):
 class Params(TensorRecord):
     """The parameters of a model, as a value."""
 
+    @property
+    def shapes(self) -> Sequence[torch.Size]:
+        """Their shapes, in the order of the program."""
+        return [t.shape for t in tensors(self.tree)]
+
     def descended(self, grads: Any, lr: Any) -> Params:
         """Return the parameters after a step of plain descent, which leaves the frozen ones."""
         if not _is_rate(lr) or not isinstance(grads, Grads) or self._belongs_elsewhere(grads):
@@ -203,13 +211,14 @@ class Grads(TensorRecord):
         home: Home,
         tree: Tree,
         parts: Sequence[Part] | None = None,
-        like: Sequence[torch.Tensor] = (),
+        shapes: Sequence[torch.Size] = (),
     ) -> None:
-        """`parts` are the leaves of the tree, which may be pairs there; `like` are the parameters,
-        whose shapes tables have."""
-        super().__init__(home, tree)
+        """`parts` are the leaves of the tree, which may be pairs there; `shapes` are those of the
+        parameters."""
+        self.home = home  # written out: a step of a script makes one
+        self._tree = tree
         self._parts = parts
-        self._like: Final = like
+        self._shapes: Final = shapes
 
     @property
     def parts(self) -> Sequence[Part]:
@@ -223,22 +232,22 @@ class Grads(TensorRecord):
         """The gradients in the order of the parameters, rows as they are, products made."""
         if not self._has_rows:
             return tensors(self.tree)
-        rows = zip(self.parts, self._like, strict=True)
-        return [part if are_rows(part) else whole(part, like.shape) for part, like in rows]
+        rows = zip(self.parts, self._shapes, strict=True)
+        return [part if are_rows(part) else whole(part, shape) for part, shape in rows]
 
     @property
     def tree(self) -> Tree:
         """The tensors as nested tuples."""
         if self._tree is None or any(isinstance(part, tuple) for part in self.parts):
             # From here on these are the gradient: a script may write to them.
-            rows = zip(self.parts, self._like, strict=True)
-            self._parts = [whole(part, like.shape) for part, like in rows]
+            self._parts = list(map(whole, self.parts, self._shapes))
             self._tree = self.home.blueprint.params_tree(self._parts)
         return self._tree
 
     def __repr__(self) -> str:
-        rows = zip(self._names, self.parts, self._like or tensors(self.tree), strict=True)
-        fields = ", ".join(f"{name}: {_shape(part, like)}" for name, part, like in rows)
+        shapes = self._shapes or [t.shape for t in tensors(self.tree)]
+        rows = zip(self._names, self.parts, shapes, strict=True)
+        fields = ", ".join(f"{name}: {_shape(part, shape)}" for name, part, shape in rows)
         return f"Grads({fields})"
 
     def _binary(self, function: Callable[..., torch.Tensor], other: TensorRecord | float) -> Self:
@@ -256,7 +265,7 @@ class Grads(TensorRecord):
             return function(part, other)
 
         parts = unrecorded(lambda: list(map(scaled, self.steps)))
-        return type(self)(self.home, None, parts, self._like)
+        return type(self)(self.home, None, parts, self._shapes)
 
     def _may_add(self, other: TensorRecord | float) -> TypeGuard[Grads]:
         """Return whether another gradient of the same parameters has rows too."""
@@ -271,10 +280,9 @@ class Grads(TensorRecord):
         """Return the sum with another gradient, of rows where both have few."""
 
         def both() -> list[Part]:
-            columns = zip(self.steps, other.steps, self._like, strict=True)
-            return [_sum(a, b, like.shape) for a, b, like in columns]
+            return list(map(_sum, self.steps, other.steps, self._shapes))
 
-        return type(self)(self.home, None, unrecorded(both), self._like)
+        return type(self)(self.home, None, unrecorded(both), self._shapes)
 
     def norm(self) -> torch.Tensor:
         """Return the Euclidean norm of all tensors together, a 0-d tensor."""
@@ -289,11 +297,11 @@ class Grads(TensorRecord):
         return any(map(are_rows, self.parts))
 
 
-def _shape(part: Part, like: torch.Tensor) -> str:
+def _shape(part: Part, shape: torch.Size) -> str:
     """Return the shape of a gradient as text, and how many rows of a table it is."""
     if not isinstance(part, tuple) or not are_rows(part):
-        return f"{tuple(like.shape)}"
-    return f"{counted(part[1].numel(), 'row')} of {tuple(like.shape)}"
+        return f"{tuple(shape)}"
+    return f"{counted(part[1].numel(), 'row')} of {tuple(shape)}"
 
 
 def _sum(first: Part, second: Part, shape: torch.Size) -> Part:

@@ -23,7 +23,7 @@ from ...ir.rename import rename
 from ...ir.types import UNKNOWN, FnType, Substitution, Type, TypeVar, map_type, subtypes
 from ...translate.calls.mentions import operator_function
 from ...translate.program.derived import derived_signature
-from ...translate.program.guards import checker
+from ...translate.program.guards import Check
 from ...translate.source.definition import (
     Definition,
     DerivedFunction,
@@ -93,7 +93,7 @@ def instance(
     kept = tuple(p for p in base.type_params if p in mentioned or isinstance(p, DimVar))
     own = (*kept, *(p for p in mentioned if p not in kept))
     made = Function(tuple(params.values()), body, None, own, base.name, span=base.span)
-    return Instance(module.with_functions({name: made}), name, data, checker(guards))
+    return Instance(module.with_functions({name: made}), name, data, Check(guards))
 
 
 def linked_in(

@@ -24,7 +24,7 @@ from ...ir.types import BOOL, FLOAT, INT, PRELUDE, AdtType, TupleType, Type
 from ...prelude.library import LIST, NAT, TREE, library, link
 from ...prelude.names import LibraryConstructor, LibraryFunction, library_value
 from ...prelude.values import List, Nat, Rose
-from ...translate.program.guards import checker
+from ...translate.program.guards import Check
 from ...translate.source.definition import Definition, DerivedFunction, meaning
 from ...translate.source.optimizers import OptimizerGuard
 from ...translate.source.residual import Residual
@@ -126,7 +126,7 @@ def _compiled(function: str, args: Sequence[Any], types: Sequence[Type | None]) 
         Parameter(v.name, v.ty, v.span) for v in program.function.params if v.ty is not None
     )
     made = Entry(main.name, program, parameters, None, joins=True)
-    return _Compiled(made, checker(guards))
+    return _Compiled(made, Check(guards))
 
 
 def _library_function(value: Any, span: Span) -> Expr | None:

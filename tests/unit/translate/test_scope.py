@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyrelay import Float, relay
-from pyrelay.translate.program.guards import checker
+from pyrelay.translate.program.guards import Check
 from pyrelay.translate.source.scope import MISSING, Guard, Scope, is_data, nearest
 from pyrelay.translate.translator import translate
 
@@ -144,7 +144,7 @@ def test_a_checker_tells_a_change_from_an_equal_value() -> None:
     names: dict[str, Any] = {"rate": 1000.5, "mode": MODE}
     guards = [Guard(n, names, v) for n, v in names.items()]
     unbound = Guard("later", names, MISSING)
-    holds = checker([*guards, unbound])
+    holds = Check([*guards, unbound])
     assert holds()
     names["rate"] = float("1000.5")
     assert holds()
@@ -157,7 +157,7 @@ def test_a_checker_tells_a_change_from_an_equal_value() -> None:
 
 def test_a_checker_sees_closure_cells() -> None:
     cell = types.CellType(1)
-    holds = checker([Guard("value", cell, 1)])
+    holds = Check([Guard("value", cell, 1)])
     assert holds()
     cell.cell_contents = 2
     assert not holds()
