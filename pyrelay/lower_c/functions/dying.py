@@ -114,9 +114,10 @@ def _dying(uses: tuple[_Uses, _Uses], loops: Dying, pattern: ConstructorPattern)
     """Return what dies of the nodes of two loops."""
     fields = tuple(_dying_fields(*uses, loops.node, pattern))
     ahead = _ahead(loops.maker, uses[0]) if fields else None
-    if ahead is not None:
-        fields = _fitting(fields, loops.node, row_type(ahead.param)) or fields
-    return replace(loops, fields=fields, ahead=ahead)
+    fitting = () if ahead is None else _fitting(fields, loops.node, row_type(ahead.param))
+    if not fitting:
+        return replace(loops, fields=fields)
+    return replace(loops, fields=fitting, ahead=ahead)
 
 
 def row_type(var: Var) -> TensorType:
@@ -127,15 +128,15 @@ def row_type(var: Var) -> TensorType:
 
 
 def _fitting(fields: Sequence[int], node: Call, row: TensorType) -> tuple[int, ...]:
-    """Return as many fields as certainly fit into a row."""
+    """Return as many fields as certainly fit into a row, if they fill half of it."""
     found: list[int] = []
-    bytes_ = ZERO
+    filled = ZERO
     for field in fields:
-        more = bytes_ + size_of(type_of(node.args[field]))
+        more = filled + size_of(type_of(node.args[field]))
         if at_most(more, size_of(row)):
             found.append(field)
-            bytes_ = more
-    return tuple(found)
+            filled = more
+    return tuple(found) if at_most(size_of(row), filled + filled) else ()
 
 
 def _ahead(maker: Planned, uses: _Uses) -> Ahead | None:
