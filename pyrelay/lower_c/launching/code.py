@@ -47,6 +47,7 @@ from .prepare import Prepared
 Callee: TypeAlias = Callable[..., Any]
 
 _torch: Any = torch
+_record: Final[Callable[[bool], None]] = _torch._C._set_grad_enabled  # noqa: SLF001  as `unrecorded` in border/autograd.py does
 _were_written: Final = _torch._C._increment_version  # noqa: SLF001  `increment_version` takes one tensor too, in four times the time
 
 
@@ -108,7 +109,7 @@ class _RegionWriter:
         """Return the functions."""
         known = self._known
         names = ", ".join(f"v{n}" for n in range(len(args)))
-        known |= {"plain": torch.no_grad()(plain), "other": other}
+        known |= {"plain": _unrecorded(plain), "other": other}
         guards = [g for n, a in enumerate(args) for g in self._guards(n, a)]
         self._body(args, names, written)
         lines = [f"def run({names}):", *(f"    {line}" for line in self._lines)]
@@ -300,6 +301,20 @@ class _RegionWriter:
         """Write that a value of torch's lies row by row, where C reads it."""
         if value in self._read_by_c and isinstance(self._tape.types[value], TensorType):
             self._line(f"v{value} = v{value}.contiguous()")
+
+
+def _unrecorded(plain: Callee) -> Callee:
+    """Return a function inside of which torch records nothing, whoever calls it."""
+
+    def call(*args: Any) -> Any:
+        before = torch.is_grad_enabled()
+        try:
+            _record(False)
+            return plain(*args)
+        finally:
+            _record(before)
+
+    return call
 
 
 def _tuple(values: Sequence[int]) -> str:

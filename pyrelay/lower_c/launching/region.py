@@ -135,8 +135,8 @@ class RegionCall:
         call = code.call_of(prepared, self._tape, args, *ways)
         if self._writes_at_once(prepared.text):
             return call
-        whole = (partial(uninterrupted, run) for run in (call.guarded, call.run))
-        return code.ShapedCall(*whole, call.is_alone)
+        guarded, run = partial(uninterrupted, call.guarded), partial(uninterrupted, call.run)
+        return code.ShapedCall(guarded, run, call.is_alone)
 
     def _writes_at_once(self, text: RegionText) -> bool:
         """Return whether one call of C writes to all parameters, which no interrupt divides."""
