@@ -65,10 +65,12 @@ def sweep_text(name: str, sweep: Sweep, target: Target) -> str:
     block = row_block(sweep.results, most)
     full, rest = divmod(sweep.results, block)
     frames = [] if sweep.frame.is_source else [sweep.frame.text(f"{name}_frame", sweep.element)]
-    tiles = [_Tile(sweep, rows, target).text(f"{name}_{rows}") for rows in (block, rest) if rows]
-    chosen = _tile_call(f"{name}_{block}", sweep)
+    tiles = [
+        _Tile(sweep, rows, target).text(f"{name}_tile_{rows}") for rows in (block, rest) if rows
+    ]
+    chosen = _tile_call(f"{name}_tile_{block}", sweep)
     if rest:
-        last = _tile_call(f"{name}_{rest}", sweep)
+        last = _tile_call(f"{name}_tile_{rest}", sweep)
         chosen = f"if (row < {full * block}) {chosen}\n        else {last}"
     blocks = full + (rest > 0)
     return "\n".join((*frames, *tiles, _driver(name, sweep, target, blocks, block, chosen)))

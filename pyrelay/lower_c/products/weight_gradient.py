@@ -41,10 +41,10 @@ def weight_gradient_text(name: str, of: WeightGradient, target: Target) -> str:
     block, plane = _block(of, target), of.planes.source[0] * of.planes.source[1]
     full, rest = divmod(of.results, block)
     blocks, shares = full + (rest > 0), -(-_ITEMS // channels)
-    tiles = "\n".join(_tile(f"{name}_{n}", of, n, target) for n in (block, rest) if n)
-    chosen = _tile_call(f"{name}_{block}", of)
+    tiles = "\n".join(_tile(f"{name}_tile_{n}", of, n, target) for n in (block, rest) if n)
+    chosen = _tile_call(f"{name}_tile_{block}", of)
     if rest:
-        last = _tile_call(f"{name}_{rest}", of)
+        last = _tile_call(f"{name}_tile_{rest}", of)
         chosen = f"if (row < {full * block}) {chosen}\n                else {last}"
     frames, room, made, freed = _room(name, of)
     images = _images(of)

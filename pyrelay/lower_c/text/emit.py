@@ -61,7 +61,7 @@ class _Loop:
     @property
     def call(self) -> str:
         """The call that deals its places out to threads."""
-        given = f"run, {self.name}_part, &given, {self.count}, {self.cost}"
+        given = f"run, {self.name}, &given, {self.count}, {self.cost}"
         if self.panels:
             rooms = (self.panels.get(kind, "(relay_space){0}") for kind in ("columns", "rows"))
             return f"relay_in_parts_with_panels({given}, {', '.join(rooms)});"
@@ -210,7 +210,8 @@ class KernelText(KernelCode):
         """Add a loop over `count` places, each of which takes about as long as `cost` additions of
         vectors; in its lines `begin` and `end` bound the places. `panels` are the rooms that each
         thread has for panels of `columns` and `rows`."""
-        name = f"{self.function_name}{suffix}"
+        # Kernels of one name are numbered, so the loops of one are numbered behind a word.
+        name = f"{self.function_name}_part{suffix}"
         self._loops.append(_Loop(name, count, cost, tuple(lines), panels or {}))
 
     def finish(self, before: str = "") -> Kernel:
@@ -232,7 +233,7 @@ class KernelText(KernelCode):
         lines = [f"{struct} {{", "    relay_run *run;", *(f"    {d};" for d in declared), "};", ""]
         for loop in self._loops:
             lines += [
-                f"static void {loop.name}_part(const void *given, int64_t begin, int64_t end) {{",
+                f"static void {loop.name}(const void *given, int64_t begin, int64_t end) {{",
                 f"    const {struct} args = *(const {struct} *)given;",
                 *(f"    {d} = args.{n};" for d, n in zip(declared, names, strict=True)),
                 *(f"    {line}" for line in loop.lines),

@@ -65,7 +65,7 @@ class Rows:
         have it, `last` the number behind those that may be packed with it."""
         if not self.slots:
             return shared
-        part = f"{function}_{self.packed}_part"
+        part = f"{function}_part_{self.packed}"
         own = f"relay_packed(&relay_own_rows, {part}, given, tile.row, {last})"
         return f"{self.slots} ? {own} : {shared}"
 
@@ -86,7 +86,7 @@ class Columns:
         shared = f"{self.packed} + ({batch} * {panels} + {number}) * {size}"
         if not self.slots:
             return shared
-        part = f"{function}_{self.packed}_part"
+        part = f"{function}_part_{self.packed}"
         own = f"relay_packed(&relay_own_columns, {part}, given, {number}, {number} + 1)"
         return f"{self.slots} ? {own} : {shared}"
 

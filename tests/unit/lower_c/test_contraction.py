@@ -230,7 +230,7 @@ def test_each_thread_packs_panels_that_it_has_room_for(sizes: tuple[int, int, in
 def test_panels_hold_no_garbage() -> None:
     """What lies in memory by chance may be denormal, and products of it take 100 times longer."""
     source = PLAIN.format(dtype="float32")
-    packing = text(source).split("_columns_at_part(")[1]
+    packing = text(source).split("_part_columns_at(")[1]
     rest = packing.index("memset(to, 0, ")
     assert packing.index("if (last - column < ") < rest < packing.index("OVER (")
 

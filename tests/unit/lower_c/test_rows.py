@@ -129,7 +129,7 @@ def test_a_tensor_is_reduced_in_pieces(dtype: str, length: int) -> None:
         (amax(%first), amin(%first), sum(%first * %first))
     }}"""
     check(program, x)
-    assert "all_pieces_part" in text(program)
+    assert "all_part_pieces" in text(program)
 
 
 def test_a_piece_that_is_not_a_number_decides() -> None:
