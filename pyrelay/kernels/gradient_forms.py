@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import final
+from typing import Final, final
 
 from ..analysis.bindings import definitions, uses
 from ..dataclass import dataclass
@@ -58,6 +58,7 @@ class _Forms:
     def __init__(self, function: Function) -> None:
         self._known: Mapping[Expr, Expr] = definitions(function)
         self._counts: Counter[Expr] = uses(function)
+        self._sizes: Final = frozenset(p.name for p in function.type_params)
 
     def found(self) -> Iterator[GradientForm]:
         """Yield the forms of the gradients that updates take."""
@@ -71,7 +72,7 @@ class _Forms:
                     pairs = zip(self._fields(targets), self._fields(values), strict=True)
                     for param, rows in ((p, self._fields(v)) for p, v in pairs):
                         if rows:
-                            yield from self._form(param, f"{_count(rows[1])} rows", True)
+                            yield from self._form(param, self._rows(rows[1]), True)
                 case Call(callee, (param, grad, *_), attrs) if callee in STEPS:
                     is_table = bool(attrs.get("by_rows"))
                     yield from self._form(param, *self._of(grad, is_table=is_table))
@@ -116,14 +117,7 @@ class _Forms:
         if pair:
             _, second = pair
             is_product = isinstance(second, Var) and is_float_tensor(second)
-            return (
-                ("dense, as two factors", False)
-                if is_product
-                else (
-                    f"{_count(second)} rows",
-                    True,
-                )
-            )
+            return ("dense, as two factors", False) if is_product else (self._rows(second), True)
         parts = cotangent(grad, self._known, self._counts)
         places = ", ".join(dict.fromkeys(map(self._place, parts.rest)))
         if not parts.rows:
@@ -133,13 +127,14 @@ class _Forms:
             return "dense: a table of few rows, or one that the update replaces as a whole", True
         return f"dense: the whole table is read at {places}", True
 
+    def _rows(self, numbers: Expr) -> str:
+        """Return how many rows there are, where names of sizes show it."""
+        ty = type_of(numbers)
+        assert isinstance(ty, TensorType)
+        count = product(ty.shape)
+        return f"{count} rows" if count.names() <= self._sizes else "rows of any number"
+
     def _place(self, atom: Expr) -> str:
         made = self._known.get(atom)
         span = atom.span if made is None else made.span
         return "another place" if span.file is BUILTIN else f"line {span.line}"
-
-
-def _count(numbers: Expr) -> str:
-    ty = type_of(numbers)
-    assert isinstance(ty, TensorType)
-    return str(product(ty.shape))

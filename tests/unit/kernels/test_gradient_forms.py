@@ -91,20 +91,20 @@ def accumulated_lists(
 
 BATCHES = torch.tensor([[1, 2], [2, 3], [4, 5]])
 SUMS = {
-    "of as many rows each": (accumulated, BATCHES, "N*count + N rows"),
-    "of any number of rows": (accumulated_lists, [*BATCHES], "dense: rows are added up at line "),
+    "of as many rows each": (accumulated, BATCHES),
+    "of any number of rows": (accumulated_lists, [*BATCHES]),
 }
 
 
 @pytest.mark.parametrize("case", SUMS)
 @pytest.mark.parametrize("lowering", ["c", "torch"])
 def test_a_table_whose_rows_a_loop_adds_up(case: str, lowering: str) -> None:
-    function, batches, form = SUMS[case]
+    function, batches = SUMS[case]
     model = relay.create_model(looked_up, seed=0)
     with options(lowering=lowering):
         function(model, relay.optim.adam(lr=0.1), batches)
         text = function.explain().partition("updates take gradients as\n")[2]
-    assert form in text.splitlines()[0]
+    assert text.splitlines()[0].endswith("rows of any number")
 
 
 def test_nothing_is_said_where_no_gradient_is_rows() -> None:
