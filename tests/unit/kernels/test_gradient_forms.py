@@ -90,7 +90,7 @@ def accumulated_lists(
 
 
 BATCHES = torch.tensor([[1, 2], [2, 3], [4, 5]])
-SUMS = {
+SUMS: dict[str, tuple[Any, Any]] = {
     "of as many rows each": (accumulated, BATCHES),
     "of any number of rows": (accumulated_lists, [*BATCHES]),
 }
