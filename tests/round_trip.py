@@ -7,11 +7,13 @@ python -m pytest -p tests.round_trip tests/unit
 
 from __future__ import annotations
 
+from pyrelay.infer.infer import infer
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Call
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
+from pyrelay.ir.verify.stages import Stage
 from pyrelay.operators.table import BY_NAME
 from pyrelay.passes.manager import Ran
 from pyrelay.runtime.compile.program import Program
@@ -37,6 +39,8 @@ def read_back(self: Program, ran: Ran) -> None:
         again = parse_module(text, operators={**BY_NAME, **{op.name: op for op in operators}})
         assert alpha_equal(again, ran.after), f"{ran.step.name}: reads back as another\n{text}"
         assert to_text(again) == text
+        if ran.stage is Stage.TYPED:
+            infer(again)  # what is printed has types that are found again
 
 
 def called(module: Module) -> tuple[Op, ...]:

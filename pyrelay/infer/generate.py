@@ -37,7 +37,7 @@ from ..ir.expr import (
     use_of,
 )
 from ..ir.op import Op
-from ..ir.traverse import Steps, attr_exprs, run, spine
+from ..ir.traverse import Steps, attr_exprs, pattern_vars, run, spine
 from ..ir.types import (
     UNIT,
     UNKNOWN,
@@ -63,7 +63,7 @@ from .constraints import (
     JoinConstraint,
     OperatorConstraint,
 )
-from .dim_scoping.unavailable import shown_by, with_bound_size
+from .dim_scoping.unavailable import shown_by, with_bound_sizes
 from .joins import arrival
 from .operators import OperatorCall, Reading
 from .overloads.overloads import reading
@@ -245,14 +245,13 @@ class Generator:
         return literal_type(expr, self.solver)
 
     def _global(self, expr: GlobalVar) -> Type:
+        self.instances[expr] = ()
         if expr.name in self._unknown:
-            self.instances[expr] = ()
             return self.solver.fresh()
         scheme = self._schemes.get(expr.name)
         if scheme is None and expr.name not in self.monomorphic:
             scheme = self._linked(expr.name)
         if scheme is None:
-            self.instances[expr] = ()
             return self.monomorphic[expr.name]
         return self._instantiate(expr, scheme)
 
@@ -382,7 +381,7 @@ class Generator:
                 self.vars[binding.var] = actual
             else:
                 var, value = binding.var, binding.value
-                self._own = with_bound_size(self._own, var, self._shown, self.solver)
+                self._own = with_bound_sizes(self._own, (var,), self._shown, self.solver)
                 ty = self.declare_var(var)
                 adapt = arriving(self.adapt, self.arrived, var, value)
                 flow = FlowConstraint(actual, ty, var.span, None, "let", value, var.name, adapt)
@@ -465,14 +464,12 @@ class Generator:
         if isinstance(expr, RefCreate):
             content = yield self.walk(expr.value)
             return self._checked(RefType(self.solver.widen(content, (expr,))), expr)
-        cell = yield self.walk(expr.ref)
-        content = self.solver.fresh()
+        cell, content = (yield self.walk(expr.ref)), self.solver.fresh()
         self.work.add(FlowConstraint(cell, RefType(content), expr.ref.span, None, "cell"))
         if isinstance(expr, RefRead):
             return content
         value = yield self.walk(expr.value)
-        flow = FlowConstraint(value, content, expr.value.span, None, "content", expr.value)
-        self.work.add(flow)
+        self.work.add(FlowConstraint(value, content, expr.value.span, None, "content", expr.value))
         return UNIT
 
     def _transform(self, expr: Transform) -> Steps[Type]:
@@ -491,8 +488,13 @@ class Generator:
         return self._join(expr, arms) if arms else self.solver.fresh()
 
     def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
+        around = self._own
+        bound = pattern_vars(clause.pattern)
+        self._own = with_bound_sizes(around, bound, self._shown, self.solver)
         self.patterns.declare(clause.pattern, value)
         if clause.guard is not None:
             guard = yield self.walk(clause.guard)
             self.work.add(ConditionConstraint.of_guard(clause.guard, guard))
-        return (yield self.walk(clause.body))
+        ty = yield self.walk(clause.body)
+        self._own = around
+        return ty

@@ -236,8 +236,8 @@ class SizeNotShown:
             title=f"nothing shows the size `{self.name}` when the program runs",
             primary=Label(self.span, "its value is needed here"),
             secondary=(Label(self.place, where),) if self.holder else (),
-            help=f'take the size as a parameter, `n: Annotated[int, Dim("{self.name}")]`, or read '
-            "it off a tensor that has it",
+            help=f"take the size as a parameter, `{self.name.lower()}: Annotated[int, "
+            f'Dim("{self.name}")]`, or read it off a tensor that has it',
         )
 
 

@@ -86,25 +86,6 @@ class AssumptionRefused:
 
 
 @dataclass(frozen=True, slots=True)
-class UntoldSize:
-    """A size is used whose value cannot be found while the program runs."""
-
-    span: Span
-    name: str
-    function: str
-
-    def diagnostic(self) -> Diagnostic:
-        """Return the mistake as data."""
-        return Diagnostic(
-            code="RL236",
-            title=f"the value of the size {self.name} cannot be found",
-            primary=Label(self.span, f"no parameter of `{self.function}` has {self.name} in it"),
-            help=f"use it in the shape of a parameter, or pass it: "
-            f'`{self.name.lower()}: Annotated[int, Dim("{self.name}")]`',
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class ShapeMismatch:
     """A tensor is declared with `...` in its shape, and its dtype or its other sizes differ.
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...analysis.dim_availability import dims_in_attrs
+from ...diagnostics.catalogue.data import SizeNotShown
 from ...diagnostics.catalogue.model import OpenParameter
-from ...diagnostics.catalogue.sizes import UntoldSize
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function, Var
@@ -33,7 +33,7 @@ def undetermined_sizes(functions: Iterable[Function], solver: Solver) -> list[Pr
             for name in _names(node.attrs):
                 if name not in determined and not solver.is_existential(name):
                     place = name, id(function)
-                    found.setdefault(place, UntoldSize(node.span, name, function.name))
+                    found.setdefault(place, SizeNotShown(node.span, name, "", "", node.span))
     return list(found.values())
 
 
@@ -42,16 +42,20 @@ def shown_by(function: Function) -> frozenset[str]:
     return frozenset[str]().union(*(dim_names(p.ty) for p in function.params if p.ty))
 
 
-def with_bound_size(
-    own: Substitution, var: Var, shown: frozenset[str], solver: Solver
+def with_bound_sizes(
+    own: Substitution, bound: Iterable[Var], shown: frozenset[str], solver: Solver
 ) -> Substitution:
-    """Return the values of the names of sizes after a binding: where no parameter shows `N`, `%n:
-    Size[N]` is a name of the size that the variable is bound to, which the running program
-    finds."""
-    name = var.ty.dim.name if isinstance(var.ty, SizeType) else None
-    if name is None or name in shown:
-        return own
-    return Substitution({**own.dims, name: solver.fresh_dim_hole()}, own.types)
+    """Return the values of the names of sizes after a binding. Where no parameter shows `N`, `%n:
+    Size[N]` is a name of the size that the variable is bound to, and `%x: Tensor[(N,), float32]` of
+    that of its tensor, unless `N` has a value already; the running program finds both."""
+    dims = own.dims
+    for var in bound:
+        names = dim_names(var.ty) - shown if var.ty else frozenset[str]()
+        if not isinstance(var.ty, SizeType) or var.ty.dim.name is None:
+            names -= dims.keys()
+        if names:
+            dims = {**dims, **{name: solver.fresh_dim_hole() for name in sorted(names)}}
+    return own if dims is own.dims else Substitution(dims, own.types)
 
 
 def _is_open(size: tuple[Dim, ...] | None, determined: frozenset[str], solver: Solver) -> bool:

@@ -105,3 +105,24 @@ def test_a_type_shows_open_sizes_as_they_are_annotated() -> None:
         "(x: Tensor[Float, (Any,)], y: Tensor[Float, (N, Any')]) -> "
         "tuple[Tensor[Float, (Any',)], Tensor[Float, (Any'',)]] where Any == Any'"
     )
+
+
+@relay
+def windows(x: Tensor[Float, (N,)], h: Tensor[Float, (2,)], n: Int) -> Tensor[Float, (2,)]:
+    for i in range(n):
+        h = h * 0.5 + x[i : i + 2]
+    return h + x[x > 0.5]
+
+
+@relay
+def rows(xs: list[Tensor[Float, (Any,)]]) -> list[Tensor[Float, (Any,)]]:
+    return [x * 2.0 for x in xs if len(x) > 1]
+
+
+def test_a_typed_text_names_sizes_that_the_running_program_finds() -> None:
+    x, h = torch.tensor([0.25, 0.75, 0.0, 1.0]), torch.ones(2)
+    again = relay.parse(windows.show("typed"))["windows"]
+    torch.testing.assert_close(again(x, h, 2), windows(x, h, 2))
+    again = relay.parse(rows.show("typed"))["rows"]
+    (only,) = again([x, x[:1]]).to_list()
+    torch.testing.assert_close(only, x * 2.0)

@@ -1,4 +1,4 @@
-"""Nothing tells how large K is."""
+"""No value shows how large K is."""
 
 from pyrelay import Dim, Float, Tensor, relay
 
