@@ -61,7 +61,7 @@ GRAD: Final = Phase(
     ),
 )
 
-EVALUATED: Final[Pipeline] = (TYPED, ANF, GRAD)
+EVALUATED: Final[Pipeline] = (TYPED, ANF, GRAD, Phase("simplified", (OwnResults(),)))
 """The pipeline of the reference evaluator: nothing is optimised."""
 
 DEBUGGED: Final[Pipeline] = (

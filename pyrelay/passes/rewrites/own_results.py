@@ -3,7 +3,7 @@ their own.
 
 `let y = tanh(x); let f = fn (g) { tanh_grad(g, y) }; (y, f)` becomes `...; (copy of y, f)`. A
 script may write to the tensors that it gets, and the gradient would have what it wrote. Fields of
-data are not copied.
+data are copied where the result leaves the program, whether or not a function needs them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import ClassVar, Final, final
 
 from ...dataclass import dataclass
 from ...ir.calls.storage import makes_storage
-from ...ir.expr import Binding, Call, Expr, Tuple, TupleGet, Var, type_of
+from ...ir.expr import Atom, Binding, Call, Expr, Tuple, TupleGet, Var, type_of
 from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.traverse import free_vars, let, spine
@@ -42,12 +42,17 @@ def own_results(module: Module, entry: str) -> Module:
     function among them may share."""
     function = module.functions[entry]
     blocks, end = spine(function.body)
-    if not isinstance(end, Var) or not any(isinstance(t, FnType) for t in subtypes(type_of(end))):
+    if not any(isinstance(t, FnType) for t in subtypes(type_of(end))):
         return module
     values = {b.var: b.value for block in blocks for b in block.bindings}
     made: list[Binding] = []
-    last = _Copies(values, function.params, made).of(end)
-    if not made:
+    if not isinstance(end, Atom):  # a call, or the end of a branch
+        value, end = end, Var("result", end.ty, span=end.span)
+        values[end] = value
+        made.append(Binding(end, value))
+    before = len(made)
+    last = _Copies(values, function.params, made).of(end) if isinstance(end, Var) else end
+    if len(made) == before:
         return module
     body = let(made, last)
     for block in reversed(blocks):

@@ -34,6 +34,7 @@ from ...ir.types import (
     Type,
     TypeVar,
     int64,
+    subtypes,
 )
 from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
@@ -61,16 +62,16 @@ from .stream import Stream
 @final
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The run of a call: its device, the tensors (by identity) that belong to the program, and
-    those in arguments that are data."""
+    """The run of a call: its device, the tensors by their identities that belong to the program,
+    and those in arguments that are data."""
 
     device: torch.device
-    constants: frozenset[int]
+    constants: Mapping[int, torch.Tensor]
     inside: tuple[Known, ...] = ()
 
     def has_any(self, ids: set[int]) -> bool:
         """Return whether a result with one of these identities is not the caller's to change."""
-        if not ids.isdisjoint(self.constants):
+        if not self.constants.keys().isdisjoint(ids):
             return True
         return any(not ids.isdisjoint(known.ids) for known in self.inside)
 
@@ -99,9 +100,12 @@ def converter(
     if is_number and isinstance(numbers, type):
         return lambda value, _, __: _python_number(value, numbers)
     plan = schema.plan(ty, numbers)
+    # A function or a cell beside data may share what is in the data.
+    has_data = any(isinstance(t, AdtType) for t in subtypes(ty))
+    shares = has_data and not schema.has_only_data(ty)
 
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
-        call = _Call(tensor_ids(arguments), arguments, owner, exports, schema, joined)
+        call = _Call(tensor_ids(arguments), arguments, owner, exports, schema, joined, shares)
         return finished(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert
@@ -109,7 +113,7 @@ def converter(
 
 def outward(value: Any, ty: Type, numbers: Numbers, device: torch.device, schema: Schema) -> Any:
     """Return a script a host value that is its own already: the content of a cell."""
-    call = _Call(set(), (), Owner(device, frozenset()), {}, schema)
+    call = _Call(set(), (), Owner(device, {}), {}, schema)
     return map_leaves(value, schema.plan(ty, numbers), lambda v, leaf: _convert(v, leaf, call))
 
 
@@ -119,7 +123,8 @@ def _python_number(value: Any, python: type) -> Any:
 
 @dataclass(frozen=True)
 class _Call:
-    """The call whose result is converted: its arguments, their tensors by identity, what ran it."""
+    """The call whose result is converted: its arguments, their tensors by identity, what ran it,
+    and whether its tensors may share storage with each other's functions and cells."""
 
     given: set[int]
     arguments: Sequence[Any]
@@ -127,10 +132,11 @@ class _Call:
     exports: Exports
     schema: Schema
     joined: bool = False
+    shares: bool = False
 
     def fresh(self, value: torch.Tensor) -> torch.Tensor:
         """Return a result in storage of its own."""
-        if id(value) in self.given or self.owner.has_any({id(value)}):
+        if self.shares or id(value) in self.given or self.owner.has_any({id(value)}):
             return value.clone()
         if not value._is_view() and not self._streams:  # noqa: SLF001  torch has no public name
             return value
@@ -144,8 +150,8 @@ class _Call:
 
     @cached_property
     def _storages(self) -> frozenset[int]:
-        """Where the tensors of the arguments are stored."""
-        inside = [known.tensors for known in self.owner.inside]
+        """Where the tensors of the arguments, and those of the program, are stored."""
+        inside = [self.owner.constants.values(), *(known.tensors for known in self.owner.inside)]
         found = (*distinct_tensors(self.arguments), *chain.from_iterable(inside))
         return frozenset(t.untyped_storage().data_ptr() for t in found)
 

@@ -89,6 +89,7 @@ from ..host import UNWATCHED, CompiledProgram
 from ..models.model import Model
 from ..models.model_io import ParameterSource, given_back, host_values
 from ..values.likeness import alike, never
+from ..values.structure import lent
 from ..values.values import Cell
 from .direct_code import CHECK, SETTLED, TRIES, ArgumentKind, Form, Way, code_of, kind_of
 from .parameters import Arrange
@@ -140,6 +141,7 @@ _SHARED: Final[dict[str, Any]] = {
     "RunError": RunError,
     "Cell": Cell,
     "given_back": given_back,
+    "lent": lent,
 }
 
 

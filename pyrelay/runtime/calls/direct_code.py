@@ -234,7 +234,7 @@ class _Writer:
         lines = [f"if k_{n}.host is not None: {n} = k_{n}.host" for n in self._data]
         if self._form.is_optimized:
             given = f"{_tuple(self._implicit)}, {_tuple(self._names)}"
-            return [*lines, f"host, done = borrowed({given})"]
+            return [*lines, f"host, done = borrowed({given})", *self._kept()]
         for n in self._models:
             lines.append(f"h_{n} = tree_{n}(t_{n})")
             if n in self._stateful:
@@ -242,9 +242,13 @@ class _Writer:
                 lines.append(f"s_{n} = states_{n}(c_{n})")
             if n not in self._implicit:
                 lines += [f"l_{n} = h_{n}, ()", f"h_{n} = Cell(l_{n})"]
-        if self._models and self._form.is_finished:
-            lines.append(f"host = {_tuple(self._host)}")
-        return lines
+        return [*lines, *self._kept()]
+
+    def _kept(self) -> list[str]:
+        """Return the line that keeps what is in the cells of models before the call, where results
+        may be parameters."""
+        finishes = self._models and self._form.is_finished
+        return [f"kept = lent({_tuple(self._host)})"] if finishes else []
 
     @property
     def _host(self) -> list[str]:
@@ -282,17 +286,18 @@ class _Writer:
 
     def _finished(self) -> str:
         """Return the text of the arguments with which a result is finished: the host values that
-        are no data, and the tensors of each that is."""
+        are no data, what is in the cells of models after the call, and the tensors of data."""
         form, names = self._form, self._names
         own = [*enumerate(zip(names, form.kinds[form.models :], strict=True), 2 * form.models)]
         kept = [(place, name) for place, (name, _) in own if name not in self._data]
+        cells = [(place, name) for place, name in kept if name in self._models]
+        after = [f"host[{place}]" if form.is_optimized else f"h_{name}" for place, name in cells]
         if not form.has_models:
             host = _tuple([name for _, name in kept])
-        elif not self._data:
-            host = "host"
         else:
             places = (*range(2 * form.models), *(place for place, _ in kept))
-            host = _tuple([f"host[{place}]" for place in places])
+            before = [f"kept[{place}]" for place in places] if self._data else ["*kept"]
+            host = _tuple([*before, *([f"*lent({_tuple(after)})"] if after else [])])
         return ", ".join([host, *(f"k_{name}" for name in self._data)])
 
     def _called(self) -> list[str]:
@@ -310,6 +315,8 @@ class _Writer:
                 f"    if tries: settle(like, {_tuple(self._host)})",
                 *_indented(called),
             ]
+        if form.is_finished:  # before the parameters change that it may be
+            called.append(f"result = finish(result, {self._finished()})")
         back = self._returned()
         if back:
             called = ["try:", *_indented(called), "finally:", *_indented(back)]
@@ -317,8 +324,7 @@ class _Writer:
         on = ["finally:", "    if records:", "        record(True)"] if form.records else []
         # An interrupt may have come before the first time was over.
         again = ["except KeyboardInterrupt:", *_indented(back), "    raise"] if back else []
-        result = f"finish(result, {self._finished()})" if form.is_finished else "result"
-        result = f"made({result}, models)" if form.is_made else result
+        result = "made(result, models)" if form.is_made else "result"
         return [
             "try:",
             *_indented([*off, *called, f"return {result}"]),

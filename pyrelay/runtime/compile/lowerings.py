@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
@@ -55,7 +55,7 @@ class EvaluatedProgram:
 
     def __init__(self, evaluate: Callable[[Sequence[Any]], Any]) -> None:
         self.source: Final = "# The reference evaluator runs this program.\n"
-        self.constants: Final[frozenset[int]] = frozenset()
+        self.constants: Final[Mapping[int, torch.Tensor]] = {}
         self.is_dispatched: Final = True
         self.gives_fresh: Final = False
         self._evaluate: Final = evaluate

@@ -46,7 +46,7 @@ from ..border.stream import as_raised
 from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
 from ..compile.derived import is_joinable
 from ..compile.lowerings import Executable
-from ..values.structure import tensor_ids
+from ..values.structure import lent, tensor_ids
 from ..values.values import Cell
 from .autograd_function import Joined, NodeMaker
 
@@ -151,10 +151,16 @@ class Entry:
                 separate(values, host)
 
     def _value(self, compiled: Executable, host: Sequence[Any], device: torch.device) -> Any:
-        result = compiled(*host)
         if self._made is not None and compiled.gives_fresh:
-            return result
-        return self.finish(result, host, Owner(device, compiled.constants))
+            return compiled(*host)
+        given = self._lent(host)
+        result = compiled(*host)
+        return self.finish(result, self._lent(host, given), Owner(device, compiled.constants))
+
+    def _lent(self, host: Sequence[Any], before: Sequence[Any] = ()) -> Sequence[Any]:
+        """Return values with the parameters of models, which are in cells that a call changes,
+        behind those `before` the call."""
+        return [*before, *lent(host)] if self._are_models else host
 
     def _beside_models(self, host: Sequence[Any]) -> Sequence[Any]:
         """Return the values that are no models: the parameters of those are in cells."""
@@ -168,6 +174,7 @@ class Entry:
         device = binder.device
         # What the walk over data has met is not looked for again.
         rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
+        given = self._lent(rest)
         if self._joined is not None and requires_grad((*binder.leaves, *rest)):
             return self._join(self._joined, device, host)
         compiled = self.program.compiled(device)
@@ -176,7 +183,7 @@ class Entry:
             if self._made is not None and compiled.gives_fresh:
                 return result
             owner = Owner(device, compiled.constants, (Known(tensors=binder.leaves),))
-            return self.finish(result, rest, owner)
+            return self.finish(result, self._lent(rest, given), owner)
         finally:
             if self._cells:
                 separate(values, host)
@@ -285,8 +292,9 @@ class Entry:
         call = self._call(values)
         host = values if call.convert is None else call.convert(values)
         try:
+            given = self._lent(host)
             result = self.program.interpret(host, call.device)
-            return self.finish(result, host, Owner(call.device, frozenset()))
+            return self.finish(result, self._lent(host, given), Owner(call.device, {}))
         finally:
             if self._cells:
                 separate(values, host)
@@ -322,13 +330,16 @@ class Entry:
         except TypeError:  # a number where a tensor may be
             return False
         made = set(map(id, leaves))
-        is_nested = True in self._looked or True in self._walked
+        is_nested = self._are_models or True in self._looked or True in self._walked
         given = tensor_ids(host) if is_nested else map(id, self._given(host))
         return made.isdisjoint(given) and not owner.has_any(made)
 
     def _join(self, joined: Joined, device: torch.device, host: Sequence[Any]) -> Any:
+        given = self._lent(host)
+
         def finish(value: Any, compiled: Executable) -> Any:
-            return self.finish(value, host, Owner(device, compiled.constants), joined=True)
+            owner = Owner(device, compiled.constants)
+            return self.finish(value, self._lent(host, given), owner, joined=True)
 
         return joined(device, host, finish)
 

@@ -140,9 +140,9 @@ class CompiledProgram:
         return bool(self._program.plan.view)
 
     @cached_property
-    def constants(self) -> frozenset[int]:
-        """The identities of the tensors that belong to the program itself."""
-        return frozenset(id(v) for v in self._namespace.values() if isinstance(v, torch.Tensor))
+    def constants(self) -> dict[int, torch.Tensor]:
+        """The tensors that belong to the program itself, by their identities."""
+        return {id(v): v for v in self._namespace.values() if isinstance(v, torch.Tensor)}
 
     @cached_property
     def requires_no_grad(self) -> bool:

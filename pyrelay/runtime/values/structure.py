@@ -16,6 +16,7 @@ import torch
 from ...prelude.values import List
 from ...translate.source.unions import is_data_class
 from .representation import maker, reader
+from .values import Cell
 
 Chain: TypeAlias = tuple[Any, ...]
 """A list in compiled code: `(0, head, tail)` or `(1,)`."""
@@ -118,6 +119,16 @@ def distinct(
 def distinct_tensors(trees: Iterable[Any]) -> Iterator[torch.Tensor]:
     """Return the tensors of host values; what is shared is visited once."""
     return (v for v in distinct(trees) if isinstance(v, torch.Tensor))
+
+
+def lent(values: Iterable[Any]) -> list[Any]:
+    """Return host values without cells: in the place of each that has parts, the tensors in it and
+    in its cells."""
+
+    def inside(value: Any) -> Sequence[Any]:
+        return (value.value,) if isinstance(value, Cell) else parts(value)
+
+    return [list(distinct((v,), inside)) if inside(v) else v for v in values]
 
 
 def tensor_ids(values: Iterable[Any]) -> set[int]:
