@@ -10,10 +10,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import linecache
+import os
 import sys
 import traceback
-from collections.abc import Mapping
-from contextlib import redirect_stdout
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Final
@@ -41,14 +42,29 @@ def load(file: Path) -> ModuleType:
         sys.path.insert(0, str(root))
     is_in_package = (path.parent / "__init__.py").is_file()
     try:
-        # What a script prints is no part of what a command prints.
-        with redirect_stdout(sys.stderr):
+        with _stdout_to_stderr():
             return importlib.import_module(name) if is_in_package else _script(path, name)
     except (RelayError, LoadError):
         raise
     except (Exception, SystemExit) as error:
         lines = traceback.format_exception(error.with_traceback(_of_the_user(error, path)))
         raise LoadError("".join(lines) + f"{file} could not be imported") from None
+
+
+@contextmanager
+def _stdout_to_stderr() -> Generator[None]:
+    """Send to stderr what a script prints, and what the processes that it starts print: it is no
+    part of what a command prints."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def forget(file: Path) -> None:

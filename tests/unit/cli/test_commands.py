@@ -179,6 +179,19 @@ def test_what_a_script_prints_is_no_part_of_the_json(folder: Path, run: Run) -> 
     assert done.stderr == "loading\n"
 
 
+def test_what_a_script_writes_past_sys_stdout_is_no_part_of_the_json(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    lines = ("import os, subprocess, sys", 'os.write(1, b"raw")', 'sys.__stdout__.write("own")')
+    loud = tmp_path / "louder.py"
+    loud.write_text("\n".join((*lines, 'subprocess.run(["echo", "child"])\n')))
+    assert main(["check", str(loud), "--json"]) == 0
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["checked"] == 0
+    assert "raw" in printed.err
+    assert "child" in printed.err
+
+
 @pytest.mark.parametrize("file", ["main.py", "__main__.py", "box/__main__.py", "two.parts.py"])
 def test_no_command_runs_what_only_a_script_runs(
     file: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
