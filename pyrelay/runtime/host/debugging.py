@@ -22,7 +22,7 @@ from ...operators.host.debugging import breakpoint_, debug_line, debug_local, is
 from ...operators.primitive.compare import cast
 from ...prelude.names import LIST
 from ..values.structure import elements
-from .debugger import debugger
+from .debugger import debugger, hide_frames
 from .writer import Writer
 
 
@@ -107,7 +107,9 @@ def _values_after(block: LetBlock, place: int) -> Iterator[Expr]:
 
 
 def show_globals(namespace: dict[str, Any], file: str) -> None:
-    """Add what the user's module has under names of its own, for expressions at a prompt."""
+    """Add what the user's module has under names of its own, for expressions at a prompt, whose
+    stack has no frames of the compiler."""
+    hide_frames()
     modules = (m for m in [*sys.modules.values()] if getattr(m, "__file__", None) == file)
     for name, value in [item for m in modules for item in vars(m).items()]:
         if not name.startswith("__"):

@@ -95,7 +95,8 @@ def statement(cx: Context, stmt: ast.stmt, code: BlockBuilder, enclosing: Enclos
             cx.assigned.clear()  # noted where they were assigned
         case ast.For() | ast.While():
             yield loop(cx, stmt, code, enclosing, block)
-            cx.assigned.clear()
+            # In a gradient a loop is a frame of its own: noted where the next statement begins.
+            cx.assigned.update(dict.fromkeys(cx.assigned))
         case _:
             translate = _SIMPLE.get(type(stmt))
             if translate is None:

@@ -354,8 +354,10 @@ def test_quitting_ends_the_script(tmp_path: Path) -> None:
 
 
 def test_pdb_shows_the_names_of_the_source_without_a_breakpoint_in_it(tmp_path: Path) -> None:
-    commands = "b 20; b 9; c; p v; c; cl 2; Y; c; p total, v, y, n; n; p n; cl 1; c; q"
+    commands = "b 20; b 9; c; p v; w; c; cl 2; Y; c; p total, v, y, n; n; p n; cl 1; c; q"
     found = session(tmp_path, SCRIPT, commands.replace("; Y", ""), "-m", "pdb")
+    (stack,) = (part for part in found if "<module>()\n-> print" in part)
+    assert "pyrelay" not in stack
     assert "tensor(1.)" in found
     assert "(tensor(8.), tensor(2.), tensor(5.), 1)" in found
     assert "0" in found
@@ -391,6 +393,23 @@ def test_a_breakpoint_in_a_function_that_is_differentiated(monkeypatch: pytest.M
     monkeypatch.setattr(sys, "breakpointhook", stops)
     assert relay.grad(looped, wrt="x")(2.0, 2) == 3 * 8**2 * 3 * 2**2
     assert [(n["x"], n["y"]) for _, _, n in stops.found] == [(2.0, 4.0), (8.0, 64.0)]
+
+
+def test_a_breakpoint_behind_a_differentiated_loop_shows_what_the_loop_gave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @relay
+    def powers(x: Float, n: Int) -> Float:
+        total = 0.0
+        for _ in range(n):
+            total = total + x * x
+        breakpoint()
+        return total
+
+    stops = Stops()
+    monkeypatch.setattr(sys, "breakpointhook", stops)
+    assert relay.grad(powers, wrt="x")(2.0, 3) == 12
+    assert [names["total"] for _, _, names in stops.found] == [12.0]
 
 
 def test_a_breakpoint_takes_no_arguments() -> None:
