@@ -4,8 +4,10 @@ parsed and verified like any other, and weights must fit its types."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
+from ...analysis.solved_sizes import undetermined_sizes_of
 from ...diagnostics.catalogue.model import DamagedModel, MissingOperators
 from ...diagnostics.diagnostic import CheckError, RelayError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
@@ -85,6 +87,9 @@ class _Loader:
             self._refuse(f"its program is not well-formed ({error})")
         if not has_entry:
             self._refuse(f"its program has no function `{entry}`")
+        unknown = () if is_open else map(undetermined_sizes_of, module.functions.values())
+        for size in chain.from_iterable(unknown):
+            self._refuse(f"nothing shows the size `{size.name}`, which its program needs")
         try:
             data = restored(self._saved.manifest["data"], module)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:

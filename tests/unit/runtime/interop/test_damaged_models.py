@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save
 
-from pyrelay import CheckError, RelayError, relay
+from pyrelay import CheckError, Dim, Float, RelayError, Tensor, relay, relay_model
 from pyrelay.operators.table import BY_NAME
 from pyrelay.runtime.interop import saving
 from pyrelay.runtime.interop.export import load_bytes
@@ -21,6 +21,7 @@ from tests.unit.runtime.interop.test_saving import exported_tower, moved
 
 pytestmark = pytest.mark.host("loads what does not run")
 
+N = Dim("N")
 SAVED = exported_tower().to_bytes()
 
 
@@ -103,6 +104,20 @@ def test_a_changed_part_is_refused_by_name(changes: dict[str, Any], code: str, w
     found = refused(repacked(**changes))
     assert found[0] == code
     assert why in found[1]
+
+
+@relay_model
+def windowed(x: Tensor[Float, (N,)]) -> Tensor[Float, (Any,)]:
+    return x[: len(x) // 2] * relay.param((), name="scale")
+
+
+def test_a_program_that_needs_a_size_which_nothing_shows_is_refused() -> None:
+    saved = relay.export_model(relay.create_model(windowed)).to_bytes()
+    program = saving.unpack(saved, "model").program
+    assert "None, N // 2" in program
+    code, why = refused(repacked(saved, program=program.replace("None, N // 2", "None, N // Q")))
+    assert code == "RL411"
+    assert why.endswith("nothing shows the size `Q`, which its program needs")
 
 
 def test_a_program_whose_types_do_not_hold_is_refused() -> None:
