@@ -77,6 +77,8 @@ def _matmul_clash(call: RuleCall, left: TensorType, right: TensorType) -> NoRetu
         advice = "the other dim fits: `x @ w.T`"
     elif left.rank >= 2 and left.shape[-2] == columns:
         advice = "the other dim fits: `x.T @ w`"
+    elif rows.constant is not None and columns.constant is not None:
+        advice = f"it takes {rows} rows on the right, or {columns} columns on the left"
     call.clash(
         f"`{call.op.name}` cannot multiply {show(left)} by {show(right)}: "
         f"{rows} columns against {columns} rows",

@@ -262,6 +262,8 @@ def _instead_of(function: Any) -> str:
         return "test the class first, or make a new value: `P(x=2.0, y=p.y)`"
     if function.__module__.split(".")[0] in sys.stdlib_module_names:
         return "call it outside of compiled code, and pass the result as an argument"
+    if hasattr(function, "bind"):  # a model
+        return "call its definition, and pass the model: `model.bind(f)(x)`"
     if _is_own(function):
         return "call it outside of compiled code, and use what it returns, by its name, inside"
     return f"decorate `{function.__name__}` with @relay"

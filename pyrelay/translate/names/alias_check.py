@@ -28,6 +28,7 @@ from ..source.flow import (
 from ..source.scope import MISSING
 from ..source.sharing import Called, Share, Sharing, shares, stored_by_call
 from ..source.syntax import elements_of
+from ..source.unions import may_be_field
 from .static import static_value
 from .summaries import called, calls_in, summary, units_called
 
@@ -125,6 +126,9 @@ class _Here:
     def known(self, node: ast.expr) -> Any:
         found = static_value(self._cx, node)
         return MISSING if found is None else found.value
+
+    def is_field(self, name: str) -> bool:
+        return may_be_field(name, self._cx.annotations.namespace)
 
     def called(self, node: ast.Call) -> Sequence[Called]:
         function = node.func.value if isinstance(node.func, ast.Subscript) else node.func

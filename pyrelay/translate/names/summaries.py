@@ -32,6 +32,7 @@ from ..source.sharing import (
     shares,
     stored_by_call,
 )
+from ..source.unions import may_be_field
 
 _State: TypeAlias = dict[str, Sharing]
 
@@ -136,6 +137,9 @@ class _Body:
     def known(self, node: ast.expr) -> Any:
         found = self._scope.value(node, self._around)
         return MISSING if isinstance(node, ast.Constant) else found
+
+    def is_field(self, name: str) -> bool:
+        return may_be_field(name, self._seen)
 
     def called(self, node: ast.Call) -> Sequence[Called]:
         function = node.func.value if isinstance(node.func, ast.Subscript) else node.func

@@ -43,6 +43,10 @@ Sharing: TypeAlias = frozenset[Share]
 FRESH: Final[Sharing] = frozenset()
 
 
+_SIZES: Final = frozenset({"shape", "ndim", "size", "dim"})
+"""The attributes and methods of tensors that give sizes."""
+
+
 class CallSharing(NamedTuple):
     """The aliases between a call and the parameters and captured names of a function: its result,
     and the values it stores in cells; and whether the parts of the result share nothing with each
@@ -85,6 +89,10 @@ class Names(Protocol):
 
     def known(self, node: ast.expr) -> Any:
         """Return the Python value of an expression, MISSING if it is not known."""
+        ...
+
+    def is_field(self, name: str) -> bool:
+        """Return whether an attribute may be a field of data."""
         ...
 
     def called(self, node: ast.Call) -> Sequence[Called]:
@@ -144,6 +152,8 @@ def _part(names: Names, node: ast.expr) -> Steps[Sharing]:
             return element((yield shares(names, value)))
         case ast.Subscript(value=value, slice=ast.Slice()) if names.lists:
             return copied((yield shares(names, value)), lists=True)
+        case ast.Attribute(attr=name) if name in _SIZES and not names.is_field(name):
+            return FRESH
         case ast.Subscript(value=value) | ast.Attribute(value=value):
             return element((yield shares(names, value)))
         case ast.Lambda():
@@ -168,6 +178,7 @@ class _Comprehension:
         self.bound: Final[dict[str, Sharing]] = {}
         self.lists: Final = around.lists
         self.known: Final = around.known
+        self.is_field: Final = around.is_field
         self.called: Final = around.called
 
     def sharing(self, name: str) -> Sharing:
@@ -202,6 +213,8 @@ def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
     if known is not MISSING:
         return _of_known(known, arguments, lists=names.lists)
     if isinstance(node.func, ast.Attribute):
+        if node.func.attr in _SIZES and not names.is_field(node.func.attr):
+            return found
         receiver = yield shares(names, node.func.value)
         return found | _of_method(node.func.attr, receiver, arguments, lists=names.lists)
     return anything(arguments | (yield shares(names, node.func)))

@@ -114,6 +114,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "backward": _GRADIENTS,
     "bernoulli": _NOISE,
     "clone": "values never change: leave it out",
+    "cdist": "write `relay.sqrt(((x[:, None] - y[None]) ** 2).sum(dim=-1))`",
     "compile": _COMPILE,
     "cond": "write `a if c else b`",
     "device": _DEVICES,

@@ -120,3 +120,20 @@ def test_places_written_out_are_an_index() -> None:
         return (x[[0, -1]] ** 2).sum()
 
     assert relay.grad(ends)(torch.tensor([1.0, 2.0, 3.0])).tolist() == [2.0, 0.0, 6.0]
+
+
+@relay
+def prefix_sums(x: Tensor[Float, (K, N)]) -> Tensor[Float, (K, N)]:
+    x = x.clone()
+    rows, columns = x.shape
+    for i in range(1, x.size(0) * x.ndim // x.dim()):
+        x[i] += x[i - 1]
+    x[rows - 1, columns - 1] = 0.0
+    return x
+
+
+def test_a_name_of_a_size_is_no_alias() -> None:
+    x = torch.rand(3, 2)
+    wanted = x.cumsum(dim=0)
+    wanted[-1, -1] = 0.0
+    torch.testing.assert_close(prefix_sums(x), wanted)
