@@ -106,8 +106,9 @@ def extreme(choose: Callable[..., Any], pairwise: Callable[..., Any]) -> Callabl
     are equal both have a part in the gradient, as in torch's."""
 
     def chosen(*values: Any, **named: Any) -> Any:
-        found = choose(*values, **named)
-        if len(values) < 2 or isinstance(found, Undefined):
+        values = tuple(values[0]) if len(values) == 1 else values
+        found = choose(values, **named)
+        if named or isinstance(found, Undefined):
             return found
         if any(isinstance(v, torch.Tensor) and _is_float(v) for v in values):
             return reduce(pairwise, map(tensor, values))
