@@ -225,6 +225,8 @@ class _Encoder:
                 return {"enum": [type(value).__name__, value.name]}
             case Op(name=name):
                 return {"op": name}
+            case str():
+                return str(value)  # a name of a kind of its own
             case float():
                 return {"float": repr(value)}
             case bytes():

@@ -127,6 +127,8 @@ class Entry:
         own = [p for p in parameters[models:] if not p.is_model]
         self._cells: Final = any(_has(RefType, p.type) for p in own)
         self._are_models: Final = any(p.is_model for p in parameters)
+        self._lend: Final = [_has(RefType, p.type) for p in parameters]
+        """Whether an argument has cells in it, such as those of models."""
         self._is_closed: Final = not is_open and not any(_has(RefType, p.type) for p in parameters)
         """Whether the check of arguments compares the device of every tensor in them."""
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
@@ -160,7 +162,7 @@ class Entry:
     def _lent(self, host: Sequence[Any], before: Sequence[Any] = ()) -> Sequence[Any]:
         """Return values with the parameters of models, which are in cells that a call changes,
         behind those `before` the call."""
-        return [*before, *lent(host)] if self._are_models else host
+        return [*before, *lent(host)] if True in self._lend else host
 
     def _beside_models(self, host: Sequence[Any]) -> Sequence[Any]:
         """Return the values that are no models: the parameters of those are in cells."""
@@ -173,7 +175,8 @@ class Entry:
         binder, host = self._bound_data(values)
         device = binder.device
         # What the walk over data has met is not looked for again.
-        rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
+        looked = zip(host, self._walked, self._lend, strict=True)
+        rest = [v for v, walked, lends in looked if lends or not walked]
         given = self._lent(rest)
         if self._joined is not None and requires_grad((*binder.leaves, *rest)):
             return self._join(self._joined, device, host)
@@ -183,7 +186,7 @@ class Entry:
             if self._made is not None and compiled.gives_fresh:
                 return result
             owner = Owner(device, compiled.constants, (Known(tensors=binder.leaves),))
-            return self.finish(result, self._lent(rest, given), owner)
+            return unrecorded(self.finish, result, self._lent(rest, given), owner)
         finally:
             if self._cells:
                 separate(values, host)
@@ -330,7 +333,7 @@ class Entry:
         except TypeError:  # a number where a tensor may be
             return False
         made = set(map(id, leaves))
-        is_nested = self._are_models or True in self._looked or True in self._walked
+        is_nested = True in self._lend or True in self._looked or True in self._walked
         given = tensor_ids(host) if is_nested else map(id, self._given(host))
         return made.isdisjoint(given) and not owner.has_any(made)
 

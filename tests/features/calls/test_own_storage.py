@@ -10,6 +10,9 @@ import pytest
 import torch
 
 from pyrelay import Bool, Float, Int, Model, Tensor, options, relay, relay_model
+from pyrelay.ir.equality import alpha_equal
+from pyrelay.ir.module import Module
+from pyrelay.text.json import from_json, to_json
 
 TABLE = relay.const(torch.tensor([1.0, 2.0, 3.0]))
 
@@ -53,6 +56,14 @@ def only_before(m: Model[weights], x: Tensor[Float, (3,)]) -> Tensor[Float, (3,)
     before = m(x)
     relay.update_model_params(m, relay.grad(m, loss, (x,)), lr=1.0)
     return before
+
+
+@relay
+def around_all(models: list[Model[weights]], x: Tensor[Float, (3,)]):
+    before = [m(x) for m in models]
+    grads = relay.grad(models, lambda x: sum((m(x) * x).sum() for m in models), (x,))
+    relay.update_model_params(models, grads, lr=1.0)
+    return before, [m(x) for m in models]
 
 
 @relay
@@ -102,6 +113,25 @@ def test_a_parameter_that_is_returned_is_that_of_the_moment(function: Any) -> No
         for t in found:
             t.fill_(9.0)
         assert torch.allclose(model.v, before - 1.0)
+
+
+def test_parameters_of_a_list_of_models_are_those_of_the_moment() -> None:
+    x, models = torch.ones(3), [relay.create_model(weights, seed=seed) for seed in range(2)]
+    for _ in range(3):
+        before = [m.v.detach().clone() for m in models]
+        found = tensors(around_all(models, x))
+        assert all(map(torch.allclose, found, [*before, *(w - 1.0 for w in before)]))
+        assert not any(t.requires_grad for t in found)
+        for t in found:
+            t.fill_(9.0)
+        assert all(torch.allclose(m.v, w - 1.0) for m, w in zip(models, before, strict=True))
+
+
+def test_a_program_that_updates_a_list_of_models_is_written_as_json() -> None:
+    module = around_all.module
+    again = from_json(to_json(module))
+    assert isinstance(again, Module)
+    assert alpha_equal(again, module)
 
 
 @pytest.mark.parametrize("p", [True, False])
