@@ -247,8 +247,11 @@ class _Writer:
     def _kept(self) -> list[str]:
         """Return the line that keeps what is in the cells of models before the call, where results
         may be parameters."""
-        finishes = self._models and self._form.is_finished
-        return [f"kept = lent({_tuple(self._host)})"] if finishes else []
+        if not self._models or not self._form.is_finished:
+            return []
+        has_cells = len(self._implicit) < len(self._models) or self._stateful
+        kept = _tuple(self._host)
+        return [f"kept = lent({kept})" if has_cells else f"kept = {kept}"]
 
     @property
     def _host(self) -> list[str]:

@@ -122,13 +122,17 @@ def distinct_tensors(trees: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 
 def lent(values: Iterable[Any]) -> list[Any]:
-    """Return host values without cells: in the place of each that has parts, the tensors in it and
-    in its cells."""
+    """Return host values without cells: in the place of each that has some in it, the tensors in it
+    and in its cells."""
 
     def inside(value: Any) -> Sequence[Any]:
         return (value.value,) if isinstance(value, Cell) else parts(value)
 
-    return [list(distinct((v,), inside)) if inside(v) else v for v in values]
+    def opened(value: Any) -> Any:
+        has_cells = any(isinstance(part, Cell) for part in distinct((value,)))
+        return list(distinct((value,), inside)) if has_cells else value
+
+    return [v if isinstance(v, torch.Tensor) else opened(v) for v in values]
 
 
 def tensor_ids(values: Iterable[Any]) -> set[int]:
