@@ -84,6 +84,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+@pytest.fixture
+def frozen_heap() -> Generator[None]:
+    """Leave out what earlier tests made of the garbage collections in a test."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 def pytest_sessionfinish() -> None:
     """Leave the garbage to the end of the process: pytest and the interpreter would look through
     the programs of all tests several times."""

@@ -132,7 +132,7 @@ class _Forms:
         ty = type_of(numbers)
         assert isinstance(ty, TensorType)
         count = product(ty.shape)
-        return f"{count} rows" if count.names() <= self._sizes else "rows of any number"
+        return f"{count} rows" if count.names() <= self._sizes else "any number of rows"
 
     def _place(self, atom: Expr) -> str:
         made = self._known.get(atom)

@@ -174,6 +174,7 @@ def test_a_deep_generic_tree_of_lists_is_taken_and_differentiated() -> None:
     assert float(weight(relay.grad(weight)(tree))) == DEEP
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_a_deep_value_is_freed() -> None:
     tree = mirrored(vine(DEEP, to_the_left=True))
     kept = weakref.ref(tree)

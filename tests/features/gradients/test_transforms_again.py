@@ -89,6 +89,7 @@ def test_a_transform_mentioned_again_sees_what_its_program_captures_now() -> Non
     assert relay.grad(loss, wrt="x")(x, y) == 60.0
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_a_function_and_its_transforms_go_together() -> None:
     def make() -> Any:
         @relay

@@ -104,7 +104,7 @@ def test_a_table_whose_rows_a_loop_adds_up(case: str, lowering: str) -> None:
     with options(lowering=lowering):
         function(model, relay.optim.adam(lr=0.1), batches)
         text = function.explain().partition("updates take gradients as\n")[2]
-    assert text.splitlines()[0].endswith("rows of any number")
+    assert text.splitlines()[0].endswith("any number of rows")
 
 
 def test_nothing_is_said_where_no_gradient_is_rows() -> None:

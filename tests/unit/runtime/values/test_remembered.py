@@ -219,6 +219,7 @@ def test_results_share_nothing_with_numbers_that_were_converted_at_once() -> Non
     assert again.left.weight == 1.0
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_what_is_remembered_goes_with_the_instance() -> None:
     e = Add(Number(1), Number(2))
     value(e)

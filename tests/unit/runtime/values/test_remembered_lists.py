@@ -132,6 +132,7 @@ def test_tensors_of_large_instances_in_lists_are_compared_again() -> None:
         forest([full(3), tree])
 
 
+@pytest.mark.usefixtures("frozen_heap")
 def test_lists_of_instances_are_not_kept() -> None:
     for depth in (1, 3):
         trees = [full(depth), full(depth)]
