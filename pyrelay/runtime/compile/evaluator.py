@@ -14,7 +14,7 @@ from typing import Any, Final, assert_never, final
 import torch
 
 from ...config import current
-from ...diagnostics.catalogue.run import NoClauseMatched
+from ...diagnostics.catalogue.run import NoClauseMatched, TooDeep
 from ...diagnostics.diagnostic import RunError
 from ...ir.dims import Dim
 from ...ir.expr import (
@@ -47,12 +47,15 @@ from ...ir.op import Op
 from ...ir.traverse import Steps, run
 from ...lower_torch.apply import apply_op
 from ...lower_torch.constants import is_host_number, tensor_constant
+from ...prelude import library, relay_library
 from ..border.argument_sizes import check_assumptions
 from ..border.autograd import as_typed
 from ..border.failure import located, too_deep
 from ..dispatch import dispatching
 from ..values.representation import NOTHING_KNOWN, Representations, representation
 from ..values.values import Cell, follow, size_paths
+
+_PRELUDE: Final = (library.FILE, relay_library.FILE)
 
 CPU: Final = torch.device("cpu")
 
@@ -160,8 +163,8 @@ class _Evaluator:
         self._representations: Final = representations
         self._apply: Final = apply
         self._limit: Final = current().max_depth
-        self._depth = 0
-        """How many calls wait for each other."""
+        self._calls: Final[list[Call]] = []
+        """The calls that wait for each other, innermost last."""
         self._constants: Final[dict[Constant, Any]] = {}
 
     def call(self, callee: Any, args: Sequence[Any]) -> Steps[Any]:
@@ -236,15 +239,21 @@ class _Evaluator:
 
     def _waiting(self, call: Call, frame: _Frame) -> Steps[Any]:
         """Evaluate a call for which another waits."""
-        if self._depth >= self._limit:
-            callee = call.callee
-            name = callee.name if isinstance(callee, Var | GlobalVar) else "the function"
-            raise RunError(too_deep(call.span, name, self._limit))
-        self._depth += 1
+        if len(self._calls) >= self._limit:
+            raise RunError(self._too_deep(call))
+        self._calls.append(call)
         try:
             return (yield self._finish(call, frame))
         finally:
-            self._depth -= 1
+            self._calls.pop()
+
+    def _too_deep(self, call: Call) -> TooDeep:
+        """Return the mistake of a call that makes too many wait. Functions of the prelude recurse
+        over the lists that a program makes: the innermost call in the program itself is named."""
+        waiting = (call, *reversed(self._calls))
+        own = next((c for c in waiting if c.span.file.name not in _PRELUDE), call)
+        name = own.callee.name if isinstance(own.callee, Var | GlobalVar) else "the function"
+        return too_deep(own.span, name, self._limit)
 
     def _leaf(
         self, expr: Var | GlobalVar | Constant | Constructor | Function | Transform, frame: _Frame

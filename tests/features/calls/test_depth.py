@@ -29,6 +29,13 @@ def descending(x: Float, n: Int) -> Float:
 
 
 @relay
+def growing(xs: list[Int]) -> Int:
+    longer = xs[:]
+    longer.append(1)
+    return 1 + growing(longer)
+
+
+@relay
 def is_even(n: Int) -> bool:
     return True if n == 0 else not is_odd(n - 1)
 
@@ -65,6 +72,13 @@ def test_recursion_without_an_end_names_the_function_and_its_call() -> None:
         assert "`endless` calls itself" in message
         assert "1 + endless(n + 1)" in message
         assert "2,000 calls wait here" in message
+
+
+def test_recursion_that_a_function_of_the_prelude_ends_names_the_users_function() -> None:
+    for run in (growing, growing.interpret):
+        message = stopped(run, [1])
+        assert "`growing` calls itself" in message
+        assert "1 + growing(longer)" in message
 
 
 def test_mutual_recursion_without_an_end_is_stopped() -> None:
