@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
+from tests.features.gradients.tree_programs import OPTIMIZERS
 
 E, K, N = Dim("E"), Dim("K"), Dim("N")
 Batches = Tensor[Int, (K, N)]
@@ -124,11 +125,6 @@ PROGRAMS: dict[str, tuple[Any, Any, Any, Callable[..., Any]]] = {
 }
 SPARSE = ["a loop", "a mean", "two calls", "nested"]
 BATCHES = torch.tensor([[3, 7, 3, 4_999], [1, 7, 1, 2], [4_999, 4_999, 8, 1]])
-OPTIMIZERS: dict[str, Callable[[], Any]] = {
-    "adam": lambda: relay.optim.adam(lr=0.1, weight_decay=0.1),
-    "momentum": lambda: relay.optim.sgd(0.1, 0.9, 0.1, nesterov=True),
-    "descent": lambda: relay.optim.sgd(0.1),
-}
 
 
 @pytest.mark.parametrize(

@@ -4,66 +4,27 @@ table up to the update."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
 
-from pyrelay import Any as AnySize
 from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
+from tests.features.gradients.tree_programs import (
+    OPTIMIZERS,
+    Bag,
+    Numbers,
+    Pair,
+    Tree,
+    Vector,
+    Word,
+    helped,
+    helped_loss,
+    recursive,
+    recursive_loss,
+)
 
 N = Dim("N")
-Vector = Tensor[Float, (8,)]
-Table = Tensor[Float, (5_000, 8)]
-Weight = Tensor[Float, (8, 8)]
-Numbers = Tensor[Int, (AnySize,)]
-
-
-@dataclass(frozen=True)
-class Word:
-    number: Int
-
-
-@dataclass(frozen=True)
-class Bag:
-    numbers: Numbers
-
-
-@dataclass(frozen=True)
-class Pair:
-    left: Tree
-    right: Tree
-
-
-Tree = Word | Bag | Pair
-
-
-@relay_model
-def recursive(tree: Tree) -> Vector:
-    match tree:
-        case Word(number):
-            return relay.embedding(number, num_embeddings=5_000, embedding_dim=8, name="table")
-        case Bag(numbers):
-            return relay.tanh(relay.linear(relay.ones((8,)), out_features=8)) * float(len(numbers))
-        case Pair(left, right):
-            return relay.tanh(relay.linear(recursive(left) + recursive(right), out_features=8))
-
-
-@relay
-def folded(tree: Tree, table: Table, weight: Weight) -> Vector:
-    match tree:
-        case Word(number):
-            return table[number]
-        case Bag(numbers):
-            return relay.embedding(numbers, table).sum(0)
-        case Pair(left, right):
-            return relay.tanh(weight @ (folded(left, table, weight) + folded(right, table, weight)))
-
-
-@relay_model
-def helped(tree: Tree) -> Vector:
-    return folded(tree, relay.param((5_000, 8)), relay.param((8, 8)))
 
 
 @relay_model
@@ -77,16 +38,6 @@ def summed(bags: list[Numbers]) -> Vector:
 @relay_model
 def flat(numbers: Tensor[Int, (N,)]) -> Vector:
     return relay.embedding(numbers, num_embeddings=5_000, embedding_dim=8).sum(0)
-
-
-@relay
-def recursive_loss(tree: Tree) -> Float:
-    return (recursive(tree) ** 2).sum()
-
-
-@relay
-def helped_loss(tree: Tree) -> Float:
-    return (helped(tree) ** 2).sum()
 
 
 @relay
@@ -179,11 +130,6 @@ PROGRAMS: dict[str, tuple[Any, Any, Any, Any, Callable[[Grad, Any], Any]]] = {
     "over rows": (helped, helped_loss, over_rows, TREES, added),
     "inside": (summed, summed_loss, inside, BAGS, lambda g, v: g(v)),
     "over bags": (flat, flat_loss, over_bags, BAGS, added),
-}
-OPTIMIZERS: dict[str, Callable[[], Any]] = {
-    "adam": lambda: relay.optim.adam(lr=0.1, weight_decay=0.1),
-    "momentum": lambda: relay.optim.sgd(0.1, 0.9, 0.1, nesterov=True),
-    "descent": lambda: relay.optim.sgd(0.1),
 }
 
 

@@ -2,64 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
 
-from pyrelay import Float, Int, Model, Optimizer, Tensor, options, relay, relay_model
-
-
-@dataclass(frozen=True)
-class Word:
-    number: Int
-
-
-@dataclass(frozen=True)
-class Pair:
-    left: Tree
-    right: Tree
-
-
-Tree = Word | Pair
-Vector = Tensor[Float, (8,)]
-Table = Tensor[Float, (5_000, 8)]
-Weight = Tensor[Float, (8, 8)]
-
-
-@relay_model
-def recursive(tree: Tree) -> Vector:
-    match tree:
-        case Word(number):
-            return relay.embedding(number, num_embeddings=5_000, embedding_dim=8)
-        case Pair(left, right):
-            return relay.tanh(relay.linear(recursive(left) + recursive(right), out_features=8))
-
-
-@relay
-def folded(tree: Tree, table: Table, weight: Weight) -> Vector:
-    match tree:
-        case Word(number):
-            return table[number]
-        case Pair(left, right):
-            both = folded(left, table, weight) + folded(right, table, weight)
-            return relay.tanh(weight @ both)
-
-
-@relay_model
-def helped(tree: Tree) -> Vector:
-    return folded(tree, relay.param((5_000, 8)), relay.param((8, 8)))
-
-
-@relay
-def recursive_loss(tree: Tree) -> Float:
-    return (recursive(tree) ** 2).sum()
-
-
-@relay
-def helped_loss(tree: Tree) -> Float:
-    return (helped(tree) ** 2).sum()
+from pyrelay import Float, Model, Optimizer, options, relay
+from tests.features.gradients.tree_programs import (
+    OPTIMIZERS,
+    Pair,
+    Tree,
+    Word,
+    helped,
+    helped_loss,
+    recursive,
+    recursive_loss,
+)
 
 
 @relay
@@ -85,10 +43,6 @@ TREES = (
     Word(7),
     Pair(Word(7), Pair(Word(2), Word(7))),
 )
-OPTIMIZERS = {
-    "adam": lambda: relay.optim.adam(lr=0.1, weight_decay=0.1),
-    "momentum": lambda: relay.optim.sgd(0.1, 0.9, 0.1, nesterov=True),
-}
 
 
 @pytest.mark.parametrize("lowering", ["c", "torch", "torch-regions"])
